@@ -1,0 +1,154 @@
+"""history.db as the rest of the program uses it: receipts, sends under way, and what could not be read.
+
+One thread owns the connection. Receipts are answered from memory and written together; everything else is on disk
+when the call returns.
+"""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Final, TypeVar
+
+import structlog
+
+from core.archive.schema import migrate
+from core.ids import SessionId
+from core.sessions.receipts import Receipt
+
+KEPT_MS: Final = 7 * 24 * 3600 * 1000
+"""How long parked events and finished sends stay (sessions.md 2.6)."""
+
+logger = structlog.get_logger()
+T = TypeVar("T")
+
+
+class Store:
+    """Open with `open`, end with `close`. Its methods belong to one event loop."""
+
+    def __init__(self, database: sqlite3.Connection, executor: ThreadPoolExecutor) -> None:
+        self._database = database
+        self._executor = executor
+        self._receipts: dict[tuple[str, SessionId], Receipt] = {}
+        self._unwritten: dict[tuple[str, SessionId], Receipt] = {}
+        self._flush: asyncio.Future[None] | None = None
+
+    @classmethod
+    def open(cls, path: Path) -> "Store":
+        """Open or make the database; a damaged one is moved aside with a warning (sessions.md 2.8). Blocks."""
+        executor = ThreadPoolExecutor(1, thread_name_prefix="history.db")
+        store = cls(executor.submit(_connect, path).result(), executor)
+        for name, session, value in executor.submit(store._all_cursors).result():
+            store._receipts[name, SessionId(session)] = Receipt.read(value)
+        return store
+
+    async def close(self) -> None:
+        """Write what is left."""
+        await self._write_receipts()
+        await self._run(self._database.close)
+        self._executor.shutdown()
+
+    # --- receipts (`core.sessions.receipts.Receipts`) -------------------------------------------------------------
+
+    def get(self, follower: str, session: SessionId) -> Receipt | None:
+        return self._receipts.get((follower, session))
+
+    def put(self, follower: str, session: SessionId, receipt: Receipt) -> None:
+        self._receipts[follower, session] = self._unwritten[follower, session] = receipt
+        if self._flush is None:
+            self._flush = asyncio.ensure_future(self._write_receipts())
+
+    async def put_durably(self, follower: str, session: SessionId, receipt: Receipt) -> None:
+        self._receipts[follower, session] = self._unwritten[follower, session] = receipt
+        await self._write_receipts()
+
+    def sessions_of(self, follower: str) -> Iterator[tuple[SessionId, Receipt]]:
+        """All receipts of one follower."""
+        return ((session, receipt) for (name, session), receipt in self._receipts.items() if name == follower)
+
+    async def _write_receipts(self) -> None:
+        self._flush = None
+        writing, self._unwritten = self._unwritten, {}
+        if not writing:
+            return
+        rows = [(name, session, str(receipt)) for (name, session), receipt in writing.items()]
+        try:
+            await self._run(lambda: self._many("INSERT OR REPLACE INTO cursor VALUES (?, ?, ?)", rows))
+        except sqlite3.Error as error:
+            # Receipts may lag: acts are then repeated. They are written with the next one that comes.
+            self._unwritten = writing | self._unwritten
+            logger.warning("receipts_not_written", reason=str(error))
+
+    # --- sends under way ------------------------------------------------------------------------------------------
+
+    async def outbox(self, key: str) -> tuple[str, str] | None:
+        """State and record of a send; None where the key was never used."""
+        rows = await self._run(lambda: self._rows("SELECT state, record FROM outbox WHERE key = ?", (key,)))
+        return (str(rows[0][0]), str(rows[0][1])) if rows else None
+
+    async def put_outbox(self, key: str, session: SessionId, state: str, record: str) -> None:
+        row = (key, session, state, record, _now())
+        await self._run(lambda: self._many("INSERT OR REPLACE INTO outbox VALUES (?, ?, ?, ?, ?)", [row]))
+
+    # --- what could not be read -----------------------------------------------------------------------------------
+
+    async def park(self, platform: str, reason: str, raw: str) -> None:
+        """Keep an event that could not be read. ``raw`` holds no token and no query string."""
+        row = (platform, reason, raw, _now())
+        insert = "INSERT INTO parked (platform, reason, raw, at) VALUES (?, ?, ?, ?)"
+        await self._run(lambda: self._many(insert, [row]))
+
+    async def parked(self) -> list[tuple[str, str, str]]:
+        """Platform, reason and text of what is parked, oldest first."""
+        rows = await self._run(lambda: self._rows("SELECT platform, reason, raw FROM parked ORDER BY id", ()))
+        return [(str(platform), str(reason), str(raw)) for platform, reason, raw in rows]
+
+    # --- the thread -----------------------------------------------------------------------------------------------
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+    def _many(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        with self._database:
+            self._database.executemany(statement, rows)
+
+    def _rows(self, statement: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
+        return self._database.execute(statement, values).fetchall()
+
+    def _all_cursors(self) -> list[tuple[str, str, str]]:
+        return self._database.execute("SELECT name, session_id, value FROM cursor").fetchall()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    try:
+        return _prepare(path)
+    except sqlite3.DatabaseError:
+        aside = path.with_name(f"{path.name}.damaged-{_now()}")
+        path.replace(aside)
+        logger.warning("database_damaged", moved_to=aside.name)
+        return _prepare(path)
+
+
+def _prepare(path: Path) -> sqlite3.Connection:
+    path.touch(mode=0o600)
+    database = sqlite3.connect(path, check_same_thread=True)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        migrate(database)
+        with database:
+            for table, column in (("outbox", "updated_at"), ("parked", "at")):
+                database.execute(f"DELETE FROM {table} WHERE {column} < ?", (_now() - KEPT_MS,))  # noqa: S608 - our names
+        with closing(database.execute("SELECT count(*) FROM cursor")) as rows:
+            rows.fetchone()
+    except sqlite3.DatabaseError:
+        database.close()
+        raise
+    return database
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

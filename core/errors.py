@@ -1,0 +1,107 @@
+"""Everything the core raises on purpose, as one tree.
+
+::
+
+    IshikiError
+    ├── InvalidId              an id that is not of the shape of contract section 9
+    ├── InvalidEntry           a line or value that is no entry of the format
+    ├── FolderHeld             another process owns the data folder
+    ├── FolderUnusable         the data folder cannot be made or written
+    ├── LogUnavailable         the disk did not take an append; asking again may help
+    ├── UnknownEntry           a cursor names an entry that the log does not hold
+    ├── UnknownSession         no session of that id
+    ├── ResourceError          an asset or artifact that cannot be given; see ``code``
+    ├── ChatError              a platform did not take what we said
+    │   ├── ChatUnavailable    asking again may help
+    │   └── ChatRefused        asking again will not help
+    └── RuntimeCallError       the agent runtime did not take a call
+        ├── RuntimeUnavailable asking again may help
+        └── RuntimeRefused     this body will never be taken
+
+The message of each is one sentence for an operator, with the cure where there is one.
+It holds no token, no URL with a signature and no text from a chat.
+"""
+
+
+class IshikiError(Exception):
+    """The root: what callers may expect from us."""
+
+
+class InvalidId(IshikiError):
+    """An id that is not of the shape it claims."""
+
+
+class InvalidEntry(IshikiError):
+    """A line, or a value meant to become one, that is no entry of the format."""
+
+
+class FolderHeld(IshikiError):
+    """Another process owns the data folder."""
+
+
+class FolderUnusable(IshikiError):
+    """The data folder cannot be made, read or written."""
+
+
+class LogUnavailable(IshikiError):
+    """The disk did not take an append: nothing of it is acknowledged, and it may be tried again."""
+
+
+class UnknownEntry(IshikiError):
+    """A cursor names an entry that the log does not hold."""
+
+
+class UnknownSession(IshikiError):
+    """There is no session of that id."""
+
+
+class ResourceError(IshikiError):
+    """An asset or artifact that cannot be given.
+
+    ``code`` is one of the format's words (log-format 9.1): ``invalid_resource_uri``, ``resource_not_found``,
+    ``resource_unavailable``, ``unsupported_view``, ``resource_read_failed``, ``resource_too_large``.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ChatError(IshikiError):
+    """A platform did not take what we said. ``name`` is the ``error.name`` of its log line."""
+
+    def __init__(self, message: str, *, name: str | None = None) -> None:
+        super().__init__(message)
+        self.name = name or type(self).__name__
+
+
+class ChatUnavailable(ChatError):
+    """Asking again may help. ``retry_after`` is in seconds where the platform named a time."""
+
+    def __init__(self, message: str, *, name: str | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message, name=name)
+        self.retry_after = retry_after
+
+
+class ChatRefused(ChatError):
+    """Asking again will not help."""
+
+
+class RuntimeCallError(IshikiError):
+    """The agent runtime did not take a call."""
+
+
+class RuntimeUnavailable(RuntimeCallError):
+    """Asking again may help. ``retry_after`` is in seconds where the runtime named a time."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class RuntimeRefused(RuntimeCallError):
+    """This body will never be taken. ``too_large`` (413): a smaller one may be."""
+
+    def __init__(self, message: str, *, too_large: bool = False) -> None:
+        super().__init__(message)
+        self.too_large = too_large

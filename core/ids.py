@@ -1,0 +1,160 @@
+"""Every id that we make or read (contract sections 1 and 9). Nobody else formats, splits or compares one."""
+
+import os
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Literal, NewType
+
+from core.errors import InvalidId
+
+SessionId = NewType("SessionId", str)
+EntryId = NewType("EntryId", str)
+"""Number of one log line. Ours are UUID v4; readers treat it as opaque (log-format 2)."""
+TurnId = NewType("TurnId", str)
+MessageId = NewType("MessageId", str)
+"""A platform's message id as text."""
+UserId = NewType("UserId", str)
+ChannelId = NewType("ChannelId", str)
+"""Discord channel, thread or DM channel id; Telegram chat id with its sign."""
+ThreadId = NewType("ThreadId", str)
+"""Telegram forum topic id."""
+AssetId = NewType("AssetId", str)
+
+Prefix = Literal["dc", "tg", "cli", "chat", "temp"]
+Platform = Literal["discord", "telegram"]
+
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_SESSION = re.compile(
+    rf"(?P<dc>dc-(?P<channel>[0-9]{{1,20}}))"
+    rf"|(?P<tg>tg-(?P<chat>-?[0-9]{{1,19}})(?:~(?P<business>(?:[A-Za-z0-9_-]|%[0-9A-F]{{2}}){{1,192}}))?)"
+    rf"|(?P<cli>cli-{_UUID})|(?P<chatp>chat-{_UUID})|(?P<temp>temp-{_UUID})"
+)
+_UUID_ONLY = re.compile(_UUID)
+_ASSETS = uuid.uuid5(uuid.NAMESPACE_URL, "ishiki:asset")
+
+
+def session_id(text: str) -> SessionId:
+    """Read a session id from outside. Raises `InvalidId` before anybody forms a path from it."""
+    if _SESSION.fullmatch(text) is None:
+        raise InvalidId(
+            "that is no session id; expected dc-<channel>, tg-<chat>, cli-<uuid>, chat-<uuid> or temp-<uuid>"
+        )
+    return SessionId(text)
+
+
+def discord_session(channel: str | int) -> SessionId:
+    """The session of one Discord channel, DM channel or thread."""
+    return session_id(f"dc-{channel}")
+
+
+def telegram_session(chat: str | int, business_connection: str | None = None) -> SessionId:
+    """The session of one Telegram chat.
+
+    A business chat bears the number of that person's direct chat, so it is told apart by its connection, of which
+    everything but letters, digits, ``_`` and ``-`` is percent-encoded.
+    """
+    if business_connection is None:
+        return session_id(f"tg-{chat}")
+    kept = "".join(
+        character if character.isascii() and (character.isalnum() or character in "_-") else _percent(character)
+        for character in business_connection
+    )
+    return session_id(f"tg-{chat}~{kept}")
+
+
+def new_session(prefix: Literal["cli", "chat", "temp"]) -> SessionId:
+    """A fresh session of a terminal, of the web, or one that does not stay."""
+    return SessionId(f"{prefix}-{new_uuid()}")
+
+
+def prefix_of(session: SessionId) -> Prefix:
+    """What the id alone decides: where confirmations go, and the tab of the menu."""
+    match session.partition("-")[0]:
+        case "dc":
+            return "dc"
+        case "tg":
+            return "tg"
+        case "cli":
+            return "cli"
+        case "chat":
+            return "chat"
+        case "temp":
+            return "temp"
+        case _:
+            raise InvalidId("that is no session id")
+
+
+def platform_of(session: SessionId) -> Platform | None:
+    """The chat platform of a session; None for terminal and web."""
+    match prefix_of(session):
+        case "dc":
+            return "discord"
+        case "tg":
+            return "telegram"
+        case _:
+            return None
+
+
+def channel_of(session: SessionId) -> ChannelId:
+    """The channel or chat that a ``dc-`` or ``tg-`` session stands for."""
+    found = _SESSION.fullmatch(session)
+    channel = found and (found["channel"] or found["chat"])
+    if not channel:
+        raise InvalidId("that session is not a chat of a platform")
+    return ChannelId(channel)
+
+
+def business_connection_of(session: SessionId) -> str | None:
+    """The Telegram business connection that a session belongs to, decoded."""
+    found = _SESSION.fullmatch(session)
+    kept = found and found["business"]
+    if not kept:
+        return None
+    return re.sub(rb"%([0-9A-F]{2})", lambda code: bytes([int(code[1], 16)]), kept.encode()).decode()
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text has the shape of the ids we make ourselves: task hashes, assets."""
+    return _UUID_ONLY.fullmatch(text) is not None
+
+
+def new_uuid() -> str:
+    """A random UUID v4 as text."""
+    return next(_uuids)
+
+
+def new_entry_id() -> EntryId:
+    """The id of a new log line."""
+    return EntryId(next(_uuids))
+
+
+def new_turn_id() -> TurnId:
+    """The id of a new turn."""
+    return TurnId(next(_uuids))
+
+
+def asset_id(session: SessionId, platform: str, message: str, file: str) -> AssetId:
+    """The id under which one file of one message is kept (log-format 9.1).
+
+    ``file`` is Discord's attachment or sticker id, or Telegram's ``file_unique_id``. The same file of the same
+    message keeps its id after a crash and in an edit; two messages never share one.
+    """
+    return AssetId(str(uuid.uuid5(_ASSETS, f"{session}/{platform}/{message}/{file}")))
+
+
+def _percent(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode())
+
+
+def _make_uuids() -> Iterator[str]:
+    """Ids from a pool of random bytes: two ``uuid.uuid4()`` would cost as much as the rest of an entry."""
+    while True:
+        pool = os.urandom(16 * 256).hex()
+        for start in range(0, len(pool), 32):
+            raw = pool[start : start + 32]
+            variant = "89ab"[int(raw[16], 16) & 3]
+            yield f"{raw[:8]}-{raw[8:12]}-4{raw[13:16]}-{variant}{raw[17:20]}-{raw[20:]}"
+
+
+_uuids = _make_uuids()

@@ -1,0 +1,83 @@
+"""The session files that the committer has open: few, the least lately used is closed first."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from core.log.disk import Disk
+
+MOST_OPEN: Final = 128
+
+
+@dataclass(slots=True)
+class _OpenFile:
+    descriptor: int
+    end: int
+    ended: bool
+
+
+class Descriptors:
+    """Used by the committer thread alone. All calls block and raise `OSError`."""
+
+    def __init__(self, runtimes: Path, disk: Disk, *, most: int = MOST_OPEN) -> None:
+        self._runtimes = runtimes
+        self._disk = disk
+        self._most = most
+        self._open: OrderedDict[str, _OpenFile] = OrderedDict()
+
+    def end_of(self, session: str) -> tuple[int, bool]:
+        """Where the session's file ends, and whether its last line does (log-format 12, LF guard)."""
+        file = self._file(session)
+        return file.end, file.ended
+
+    def write(self, session: str, offset: int, content: bytes) -> None:
+        self._disk.write_at(self._file(session).descriptor, offset, content)
+
+    def grown(self, ends: dict[str, int]) -> None:
+        """What was written is acknowledged: the files end here now."""
+        for session, end in ends.items():
+            file = self._file(session)
+            file.end, file.ended = end, True
+        while len(self._open) > self._most:
+            _, file = self._open.popitem(last=False)
+            self._disk.close(file.descriptor)
+
+    def forget_all(self) -> dict[str, int]:
+        """Close everything. Returns where the files ended as far as was acknowledged."""
+        ends = {session: file.end for session, file in self._open.items()}
+        while self._open:
+            _, file = self._open.popitem()
+            self._disk.close(file.descriptor)
+        return ends
+
+    def cut_back(self, ends: dict[str, int]) -> None:
+        """Cut off what stands behind the acknowledged end of these files."""
+        for session, end in ends.items():
+            descriptor = self._disk.open(self._path(session))
+            try:
+                if self._disk.size(descriptor) > end:
+                    self._disk.truncate(descriptor, end)
+                    self._disk.sync(descriptor)
+            finally:
+                self._disk.close(descriptor)
+
+    def _file(self, session: str) -> _OpenFile:
+        file = self._open.get(session)
+        if file is not None:
+            self._open.move_to_end(session)
+            return file
+        path = self._path(session)
+        self._disk.make_folder(path.parent)
+        descriptor = self._disk.open(path)
+        try:
+            end = self._disk.size(descriptor)
+            ended = end == 0 or self._disk.read_at(descriptor, end - 1, 1) == b"\n"
+        except OSError:
+            self._disk.close(descriptor)
+            raise
+        file = self._open[session] = _OpenFile(descriptor, end, ended)
+        return file
+
+    def _path(self, session: str) -> Path:
+        return self._runtimes / session / "events.jsonl"

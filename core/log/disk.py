@@ -1,0 +1,70 @@
+"""The few calls to the operating system that writing a log is made of.
+
+They stand behind a small class so that a trial can fail, cut short or count each of them (a full disk, a torn write,
+a sync that reports an error) without touching the code that must survive it.
+"""
+
+import os
+from pathlib import Path
+
+from core.log.lines import is_whole
+
+
+class Disk:
+    """Writes that finish or raise `OSError`. All calls block."""
+
+    def open(self, path: Path) -> int:
+        """Open for reading and writing, made if missing, 0600."""
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def close(self, descriptor: int) -> None:
+        os.close(descriptor)
+
+    def size(self, descriptor: int) -> int:
+        return os.fstat(descriptor).st_size
+
+    def read_at(self, descriptor: int, offset: int, count: int) -> bytes:
+        return os.pread(descriptor, count, offset)
+
+    def write_at(self, descriptor: int, offset: int, content: bytes) -> None:
+        """Write all of ``content``; a short write is continued, which then tells why it was short."""
+        rest = memoryview(content)
+        while rest:
+            written = os.pwrite(descriptor, rest, offset)
+            rest, offset = rest[written:], offset + written
+
+    def sync(self, descriptor: int) -> None:
+        os.fdatasync(descriptor)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        os.ftruncate(descriptor, size)
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder and its parents, 0700."""
+        for folder in [*reversed(path.parents), path]:
+            if not folder.exists():
+                folder.mkdir(mode=0o700, exist_ok=True)
+
+    def sync_folder(self, path: Path) -> None:
+        """Make the names in a folder durable."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def write_new(self, path: Path, content: bytes) -> None:
+        """Put a small file in place whole, by temporary file and rename; one that is there and whole is left alone.
+
+        Not synced: the caller does, or holds the content elsewhere until it did.
+        """
+        if path.exists() and is_whole(path.read_bytes()):
+            return
+        self.make_folder(path.parent)
+        temporary = path.with_name(f".{path.name}.new")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            self.write_at(descriptor, 0, content)
+        finally:
+            os.close(descriptor)
+        temporary.replace(path)

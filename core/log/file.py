@@ -1,0 +1,66 @@
+"""One session's log on disk: appends go through the journal, reads go to the file."""
+
+import asyncio
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from core.log import lines as cut
+from core.log.journal import Batch, Journal
+from core.log.port import NO_SIDECARS, Line, Sidecars
+
+
+class FileLog:
+    """``runtimes/<session>/events.jsonl``. A file that is not there is an empty log; the first append makes it."""
+
+    def __init__(self, runtimes: Path, session: str, journal: Journal) -> None:
+        self._path = runtimes / session / "events.jsonl"
+        self._session = session
+        self._journal = journal
+        try:
+            self._size = self._path.stat().st_size
+        except FileNotFoundError:
+            self._size = 0
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def append(self, lines: Sequence[bytes], sidecars: Sidecars = NO_SIDECARS) -> asyncio.Future[list[Line]]:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[list[Line]] = loop.create_future()
+        done.add_done_callback(self._grow)
+        self._journal.put(Batch(self._session, lines, sidecars, loop, done))
+        return done
+
+    def read(self, start: int = 0, *, limit: int | None = None) -> Iterator[Line]:
+        with self._reading() as read_at:
+            for line in cut.forward(read_at, start, self._size):
+                yield line
+                if limit is not None and line.end - start >= limit:
+                    return
+
+    def read_back(self, end: int | None = None) -> Iterator[Line]:
+        with self._reading() as read_at:
+            yield from cut.backward(read_at, self._size if end is None else end)
+
+    def search_back(self, needle: bytes) -> Iterator[Line]:
+        with self._reading() as read_at:
+            yield from cut.containing(read_at, self._size, needle)
+
+    def _grow(self, done: asyncio.Future[list[Line]]) -> None:
+        if not done.cancelled() and done.exception() is None and (added := done.result()):
+            self._size = max(self._size, added[-1].end)
+
+    @contextmanager
+    def _reading(self) -> Generator[cut.ReadAt]:
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            yield lambda _offset, _count: b""
+            return
+        try:
+            yield lambda offset, count: os.pread(descriptor, count, offset)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,299 @@
+"""One durable write for all sessions: group commit and recovery (design page, "Durability").
+
+One committer thread takes whatever waits, writes it to the journal, syncs once, writes the lines to their session
+files and wakes the waiters. No delay is added: a batch forms by itself while the last sync runs. Session files are
+synced when the journal turns over, which it does when it has grown, and at a clean stop, after which it is empty.
+"""
+
+import asyncio
+import os
+import queue
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from core.errors import FolderUnusable, LogUnavailable
+from core.log.descriptors import Descriptors
+from core.log.disk import Disk
+from core.log.port import Line, Sidecars
+from core.log.records import Record, pack, put_back, sync_paths, unpack
+
+TURN_OVER_AT: Final = 8 * 1024 * 1024
+
+logger = structlog.get_logger()
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """Lines that wait to become durable. ``done`` belongs to ``loop``."""
+
+    session: str
+    lines: Sequence[bytes]
+    sidecars: Sidecars
+    loop: asyncio.AbstractEventLoop
+    done: asyncio.Future[list[Line]]
+    start: int = 0
+    content: bytes = b""
+    failure: Exception | None = None
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What an operator may want to know; read by metrics, written by the committer alone."""
+
+    commits: int = 0
+    batches: int = 0
+    failures: int = 0
+    last_error: str | None = field(default=None)
+
+
+class Journal:
+    """The committer of a data folder.
+
+    `start` recovers what a crash left and raises `FolderUnusable` when it cannot; `stop` syncs everything and leaves
+    the journal empty. Between them `put` takes batches from any thread.
+    """
+
+    def __init__(self, folder: Path, *, disk: Disk | None = None, turn_over_at: int = TURN_OVER_AT) -> None:
+        self._runtimes = folder / "runtimes"
+        self._path = folder / ".store" / "journal"
+        self._disk = disk or Disk()
+        self._turn_over_at = turn_over_at
+        self._waiting: queue.SimpleQueue[Batch | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._files = Descriptors(self._runtimes, self._disk)
+        self._journal: int | None = None
+        self._generation = b""
+        self._end = 0
+        self._unsynced: set[Path] = set()
+        self._broken = False
+        self._cut: dict[str, int] = {}
+        self.counts = _Counts()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last commit was taken by the disk."""
+        return not self._broken
+
+    def start(self) -> None:
+        """Recover, then take batches. Blocks."""
+        try:
+            for folder in (self._runtimes, self._path.parent):
+                self._disk.make_folder(folder)
+            self._renew(self._disk.open(self._path))
+        except OSError as error:
+            raise FolderUnusable(
+                f"the data folder {self._path.parent.parent} cannot be used ({error.strerror}); "
+                "check its owner, its rights and the disk, or set ISHIKI_DATA_DIR to another folder"
+            ) from error
+        self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish what waits, sync the session files and leave an empty journal. Blocks."""
+        if self._thread is None:
+            return
+        self._waiting.put(None)
+        self._thread.join()
+        self._thread = None
+
+    def put(self, batch: Batch) -> None:
+        """Queue a batch; its future is done when it is durable, or fails with `LogUnavailable`."""
+        self._waiting.put(batch)
+
+    # --- the committer thread -------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        stopping = False
+        while not stopping:
+            group: list[Batch] = []
+            item = self._waiting.get()
+            while True:
+                if item is None:
+                    stopping = True
+                else:
+                    group.append(item)
+                try:
+                    item = self._waiting.get_nowait()
+                except queue.Empty:
+                    break
+            if group:
+                self._commit(group)
+        # Where even that fails the journal keeps what it has: the next start puts it back.
+        with suppress(OSError):
+            if self._broken:
+                self._mend()
+            else:
+                self._turn_over()
+        self._close()
+
+    def _commit(self, group: list[Batch]) -> None:
+        try:
+            if self._broken:
+                self._mend()
+            ready = self._lay_out(group)
+            self._write(ready)
+        except OSError as error:
+            self._broken = True
+            self.counts.failures += 1
+            self.counts.last_error = error.strerror or type(error).__name__
+            for batch in group:
+                batch.failure = batch.failure or error
+        else:
+            self.counts.commits += 1
+            self.counts.batches += len(ready)
+            self.counts.last_error = None
+        _wake(group)
+        if not self._broken and self._end >= self._turn_over_at:
+            try:
+                self._turn_over()
+            except OSError as error:
+                self._broken = True
+                logger.warning("journal_not_turned_over", error=error.strerror)
+
+    def _lay_out(self, group: list[Batch]) -> list[Batch]:
+        """Give each batch its place. One whose file cannot be opened fails alone."""
+        ends: dict[str, int] = {}
+        for batch in group:
+            try:
+                end = ends.get(batch.session)
+                guard = b""
+                if end is None:
+                    end, ended = self._files.end_of(batch.session)
+                    guard = b"" if ended else b"\n"
+            except OSError as error:
+                batch.failure = error
+                continue
+            batch.start = end + len(guard)
+            batch.content = guard + b"\n".join(batch.lines) + b"\n"
+            ends[batch.session] = end + len(batch.content)
+        return [batch for batch in group if batch.failure is None]
+
+    def _write(self, ready: list[Batch]) -> None:
+        if not ready:
+            return
+        records = self._records(ready)
+        packed = b"".join(pack(record, self._generation) for record in records)
+        journal = self._journal
+        if journal is None:
+            raise OSError("the journal is closed")
+        self._disk.write_at(journal, self._end, packed)
+        self._disk.sync(journal)
+        for record in records:
+            self._files.write(record.session, record.offset, record.content)
+            folder = self._runtimes / record.session
+            for name, content in record.sidecars.items():
+                self._disk.write_new(folder / name, content)
+                self._unsynced.add(folder / name)
+            self._unsynced.add(folder / "events.jsonl")
+        # Only now: a failure above leaves these as they were, and mending cuts back to them.
+        self._end += len(packed)
+        self._files.grown({record.session: record.offset + len(record.content) for record in records})
+
+    def _records(self, ready: list[Batch]) -> list[Record]:
+        """One record per session and group: its batches stand together, in order."""
+        by_session: dict[str, list[Batch]] = {}
+        for batch in ready:
+            by_session.setdefault(batch.session, []).append(batch)
+        return [
+            Record(
+                session=session,
+                offset=batches[0].start - (batches[0].content[:1] == b"\n"),
+                content=b"".join(batch.content for batch in batches),
+                sidecars={name: content for batch in batches for name, content in batch.sidecars.items()},
+            )
+            for session, batches in by_session.items()
+        ]
+
+    def _turn_over(self) -> None:
+        """Make the session files durable by themselves and start the journal anew."""
+        sync_paths(self._unsynced, self._disk)
+        self._unsynced.clear()
+        journal = self._journal
+        if journal is None:
+            raise OSError("the journal is closed")
+        self._disk.truncate(journal, 0)
+        self._disk.sync(journal)
+        self._end = 0
+        self._generation = os.urandom(8)
+
+    def _mend(self) -> None:
+        """After a failure: forget every descriptor, cut off what was not acknowledged, redo the rest, begin anew.
+
+        A descriptor whose sync failed once may report success later though its pages are lost, so nothing is
+        acknowledged on it again.
+        """
+        self._cut |= self._files.forget_all()
+        if self._journal is not None:
+            self._disk.close(self._journal)
+            self._journal = None
+        journal = self._disk.open(self._path)
+        try:
+            self._disk.truncate(journal, self._end)
+            self._files.cut_back(self._cut)
+        except OSError:
+            self._disk.close(journal)
+            raise
+        self._renew(journal)
+        self._cut.clear()
+        self._broken = False
+        logger.info("journal_mended")
+
+    def _renew(self, journal: int) -> None:
+        """Put back what the journal holds, then empty it."""
+        try:
+            size = self._disk.size(journal)
+            mended = put_back(unpack(self._disk.read_at(journal, 0, size)), self._runtimes, self._disk)
+            sync_paths(self._unsynced, self._disk)
+            self._unsynced.clear()
+            self._disk.truncate(journal, 0)
+            self._disk.sync(journal)
+        except OSError:
+            self._disk.close(journal)
+            raise
+        if mended:
+            logger.warning("logs_recovered", sessions=mended)
+        self._journal, self._end, self._generation = journal, 0, os.urandom(8)
+
+    def _close(self) -> None:
+        self._files.forget_all()
+        if self._journal is not None:
+            self._disk.close(self._journal)
+            self._journal = None
+
+
+def _wake(group: list[Batch]) -> None:
+    """Resolve the futures, one call into each loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[Batch]] = {}
+    for batch in group:
+        by_loop.setdefault(batch.loop, []).append(batch)
+    for loop, batches in by_loop.items():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_resolve, batches)
+
+
+def _resolve(batches: list[Batch]) -> None:
+    for batch in batches:
+        if batch.done.done():
+            continue
+        if batch.failure is not None:
+            reason = getattr(batch.failure, "strerror", None) or str(batch.failure)
+            error = LogUnavailable(f"the log of {batch.session} could not be written: {reason}")
+            error.__cause__ = batch.failure
+            batch.done.set_exception(error)
+        else:
+            batch.done.set_result(_lines(batch))
+
+
+def _lines(batch: Batch) -> list[Line]:
+    start = batch.start
+    lines: list[Line] = []
+    for raw in batch.lines:
+        lines.append(Line(start, start + len(raw) + 1, raw))
+        start += len(raw) + 1
+    return lines

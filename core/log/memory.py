@@ -1,0 +1,48 @@
+"""A log without a disk: the same contract, for tests and for trying things out."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+from core.log import lines as cut
+from core.log.port import NO_SIDECARS, Line, Sidecars
+
+
+class MemoryLog:
+    """One session's lines in memory."""
+
+    def __init__(self, content: bytes = b"") -> None:
+        self._content = bytearray(content)
+        self.sidecars: dict[str, bytes] = {}
+
+    @property
+    def size(self) -> int:
+        return len(self._content)
+
+    def append(self, lines: Sequence[bytes], sidecars: Sidecars = NO_SIDECARS) -> asyncio.Future[list[Line]]:
+        if self._content and not self._content.endswith(b"\n"):
+            self._content += b"\n"
+        added: list[Line] = []
+        for raw in lines:
+            start = len(self._content)
+            self._content += raw + b"\n"
+            added.append(Line(start, len(self._content), raw))
+        for name, content in sidecars.items():
+            self.sidecars.setdefault(name, content)
+        done: asyncio.Future[list[Line]] = asyncio.get_running_loop().create_future()
+        done.set_result(added)
+        return done
+
+    def read(self, start: int = 0, *, limit: int | None = None) -> Iterator[Line]:
+        for line in cut.forward(self._read_at, start, self.size):
+            yield line
+            if limit is not None and line.end - start >= limit:
+                return
+
+    def read_back(self, end: int | None = None) -> Iterator[Line]:
+        return cut.backward(self._read_at, self.size if end is None else end)
+
+    def search_back(self, needle: bytes) -> Iterator[Line]:
+        return cut.containing(self._read_at, self.size, needle)
+
+    def _read_at(self, offset: int, count: int) -> bytes:
+        return bytes(self._content[offset : offset + count])

@@ -1,0 +1,1 @@
+"""What `asset://` and `artifact://` stand for: bytes, sidecars and names."""

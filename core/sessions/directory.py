@@ -1,0 +1,119 @@
+"""Which chat is which session. Opens each once, and owns the data folder's lock."""
+
+import asyncio
+import fcntl
+import os
+import socket
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from core.errors import FolderHeld, FolderUnusable, InvalidId, UnknownSession
+from core.ids import SessionId, session_id
+from core.log.file import FileLog
+from core.log.journal import Journal
+from core.sessions.session import Recorded, Session
+
+MOST_REMEMBERED: Final = 1024
+"""Sessions whose newest messages are kept in memory; the others fold their log's end again when they wake."""
+
+Listener = Callable[[Session, Sequence[Recorded]], None]
+
+
+class FolderLock:
+    """``ishiki.lock``: one process at a time owns a data folder. Freed by the system when the process ends."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises `FolderHeld`, naming the holder, or `FolderUnusable`."""
+        path = folder / "ishiki.lock"
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise FolderUnusable(
+                f"the data folder {folder} cannot be used ({error.strerror}); "
+                "make it a folder that you own, or set ISHIKI_DATA_DIR to another one"
+            ) from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(self._descriptor, 200, 0).decode(errors="replace").strip()
+            os.close(self._descriptor)
+            raise FolderHeld(
+                f"the data folder {folder} is held by {holder or 'another process'}; "
+                "stop that one first, or set ISHIKI_DATA_DIR to another folder"
+            ) from None
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+
+    def release(self) -> None:
+        os.ftruncate(self._descriptor, 0)
+        os.close(self._descriptor)
+
+
+class Sessions:
+    """All sessions of a data folder. Belongs to one event loop."""
+
+    def __init__(self, folder: Path, journal: Journal) -> None:
+        self._runtimes = folder / "runtimes"
+        self._journal = journal
+        self._open: dict[SessionId, Session] = {}
+        self._remembered: OrderedDict[SessionId, Session] = OrderedDict()
+        self._listeners: list[Listener] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def listen(self, listener: Listener) -> None:
+        """Be told of all lines that have become durable, in each session in file order, on the event loop."""
+        self._listeners.append(listener)
+
+    def of(self, session: SessionId) -> Session:
+        """The session of that id; its folder is made by the first append."""
+        found = self._open.get(session)
+        if found is None:
+            log = FileLog(self._runtimes, session, self._journal)
+            found = self._open[session] = Session(session, log, on_append=self._tell, spawn=self._spawn)
+        self._remembered[session] = found
+        self._remembered.move_to_end(session)
+        if len(self._remembered) > MOST_REMEMBERED:
+            # Only its memory goes: the small object stays, as others may hold it and a log has one owner.
+            _, oldest = self._remembered.popitem(last=False)
+            oldest.forget()
+        return found
+
+    def existing(self, session: SessionId) -> Session:
+        """The session of that id. Raises `UnknownSession` where nothing was ever recorded in it."""
+        if session not in self._open and not self.folder(session).is_dir():
+            raise UnknownSession("there is no session of that id; `ishiki sessions` lists them")
+        return self.of(session)
+
+    def exists(self, session: SessionId) -> bool:
+        return self.folder(session).is_dir()
+
+    def folder(self, session: SessionId) -> Path:
+        return self._runtimes / session
+
+    def ids(self) -> Iterator[SessionId]:
+        """Every session that has a folder. Blocks."""
+        if not self._runtimes.is_dir():
+            return
+        with os.scandir(self._runtimes) as found:
+            for folder in found:
+                try:
+                    yield session_id(folder.name)
+                except InvalidId:
+                    continue  # not ours: neither read nor deleted
+
+    async def close(self) -> None:
+        """Wait until what was handed in is durable or refused."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _tell(self, session: Session, added: Sequence[Recorded]) -> None:
+        for listener in self._listeners:
+            listener(session, added)
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,61 @@
+"""What the doors hand in: platform facts before the session has decided whether they are new.
+
+An adapter converts one platform object to one of these, purely. Which revision an edit is, whose message a deletion
+takes back, and whether any of it was known already is decided by the session, from the log.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from core.entries import AnyEntry, AttachmentItem, MessageCreated, MessageDeleted
+from core.ids import AssetId
+from core.sidecars import FileRef, SourceInfo
+
+if TYPE_CHECKING:
+    from core.sessions.state import SessionState
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """One file of a message: its line in the attachment entry, and where its bytes can be had."""
+
+    asset: AssetId
+    item: AttachmentItem
+    ref: FileRef
+    declared: SourceInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message as the platform shows it now.
+
+    ``edited_at`` is the platform's edit time in ms, None for a message that was not edited. ``changed_only``: the
+    platform also reports changes that nobody can see, so an edit counts only if content or media differ (Telegram).
+    ``known_only``: no rule lets the chat in, so it counts only if the log holds the message already.
+    """
+
+    message: MessageCreated
+    media: tuple[Media, ...] = ()
+    edited_at: int | None = None
+    changed_only: bool = False
+    known_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Retracted:
+    """A message was taken back, or found to be gone. ``known_only`` as in `Said`."""
+
+    message: MessageDeleted
+    known_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Lines of our own, in one batch. ``if_still``: written only if that holds of the state they would follow."""
+
+    entries: tuple[AnyEntry, ...]
+    if_still: "Callable[[SessionState], bool] | None" = None
+
+
+Fact = Said | Retracted | Written

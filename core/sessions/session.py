@@ -1,0 +1,283 @@
+"""One session: facts in, lines out.
+
+Facts that arrive while a batch is being made durable wait and become the next batch. So each decision is taken on
+what the file really holds, and file order is the order of the calls.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import structlog
+
+from core.entries import (
+    AnyEntry,
+    CustomMessage,
+    FailureCause,
+    MessageCreated,
+    MessageDeleted,
+    TurnFailed,
+    decode,
+    encode,
+    turn_event,
+)
+from core.errors import InvalidEntry, UnknownEntry
+from core.ids import EntryId, SessionId
+from core.log.port import Line, Log
+from core.sessions.facts import Fact, Media
+from core.sessions.state import Draft, MessageKey, SessionState, Standing, fold, fold_message, key_of
+from core.sidecars import Sidecar, write_sidecar
+
+LOADED_BYTES: Final = 512 * 1024
+"""How much of a log's end is folded when a session is first written to."""
+CHUNK_BYTES: Final = 256 * 1024
+MOST_REPORTED: Final = 64
+
+logger = structlog.get_logger()
+
+Spawn = Callable[[Coroutine[Any, Any, None], str], None]
+"""Start a named task that somebody owns."""
+
+
+class Recorded(NamedTuple):
+    """An entry where it stands: ``end`` is the position after it, ``raw`` its bytes without the line feed."""
+
+    entry: AnyEntry
+    start: int
+    end: int
+    raw: bytes
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    facts: tuple[Fact, ...]
+    done: asyncio.Future[list[Recorded]]
+    entries: list[AnyEntry] = field(default_factory=list[AnyEntry])
+
+
+OnAppend = Callable[["Session", Sequence[Recorded]], None]
+
+
+class Session:
+    """Append, read and follow one conversation.
+
+    All methods belong to one event loop, but for those that say that they block. An idle session holds no task, no
+    timer and no open file.
+    """
+
+    __slots__ = ("_draining", "_grown", "_log", "_on_append", "_reported", "_spawn", "_state", "_waiting", "id")
+
+    def __init__(self, session_id: SessionId, log: Log, *, on_append: OnAppend, spawn: Spawn) -> None:
+        self.id = session_id
+        self._log = log
+        self._on_append = on_append
+        self._spawn = spawn
+        self._state: SessionState | None = None
+        self._waiting: list[_Waiting] = []
+        self._draining = False
+        self._grown: asyncio.Event | None = None
+        self._reported: set[int] = set()
+
+    @property
+    def size(self) -> int:
+        """The position after the newest durable line."""
+        return self._log.size
+
+    def append(self, facts: Iterable[Fact]) -> asyncio.Future[list[Recorded]]:
+        """Write what these facts call for; done when it would survive a power cut.
+
+        The result is the lines that were new: none when the log holds all of it already. Raises `LogUnavailable`
+        through the future; nothing is recorded then and the same facts may be handed in again.
+        """
+        waiting = _Waiting(tuple(facts), asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        if not self._draining:
+            self._draining = True
+            self._spawn(self._drain(), f"append {self.id}")
+        return waiting.done
+
+    async def state(self) -> SessionState:
+        """What is true now. Not to be changed by the caller."""
+        if self._state is None:
+            state = await asyncio.to_thread(self._fold_tail)
+            self._state = self._state or state
+        return self._state
+
+    async def standing(self, key: MessageKey) -> Standing | None:
+        """What the log says of one message, also of one that memory has forgotten; None: it does not hold it."""
+        state = await self.state()
+        known = state.standing(key)
+        if known is None and not state.complete:
+            known = await asyncio.to_thread(self._look_up, key)
+        return known
+
+    def read(self, start: int = 0) -> Iterator[Recorded]:
+        """Entries from a position on; lines that do not parse are skipped and reported. Blocks."""
+        for line in self._log.read(start):
+            if (recorded := self._decode(line)) is not None:
+                yield recorded
+
+    def read_back(self, end: int | None = None) -> Iterator[Recorded]:
+        """Entries from the end, or from a position, backwards. Blocks."""
+        for line in self._log.read_back(end):
+            if (recorded := self._decode(line)) is not None:
+                yield recorded
+
+    def read_chunk(self, start: int) -> tuple[list[Recorded], int]:
+        """Some entries from a position on, and the position to go on from. Blocks."""
+        end, chunk = self._log.size, list[Recorded]()
+        last = start
+        for line in self._log.read(start, limit=CHUNK_BYTES):
+            last = line.end
+            if (recorded := self._decode(line)) is not None:
+                chunk.append(recorded)
+        return chunk, last if last > start else end
+
+    async def position_after(self, entry: EntryId) -> int:
+        """The position after an entry. Raises `UnknownEntry`."""
+        return await asyncio.to_thread(self._find, entry)
+
+    async def follow(self, start: int = 0) -> AsyncIterator[Recorded]:
+        """Entries from a position on, without gap or repeat, for ever."""
+        position = start
+        while True:
+            self._grown = grown = self._grown or asyncio.Event()
+            while position < self._log.size:
+                chunk, position = await asyncio.to_thread(self.read_chunk, position)
+                for recorded in chunk:
+                    yield recorded
+            await grown.wait()
+
+    def forget(self) -> None:
+        """Let go of what is in memory, where nothing is under way; the next use folds the log's end again."""
+        if not self._draining:
+            self._state = None
+
+    # --- appending ------------------------------------------------------------------------------------------------
+
+    async def _drain(self) -> None:
+        try:
+            while self._waiting:
+                group, self._waiting = self._waiting, []
+                try:
+                    await self._write(group)
+                except Exception as error:  # noqa: BLE001 - not handled here: handed to everybody who waits
+                    for waiting in group:
+                        if not waiting.done.done():
+                            waiting.done.set_exception(error)
+        finally:
+            self._draining = False
+            for waiting in self._waiting:
+                waiting.done.cancel()
+
+    async def _write(self, group: list[_Waiting]) -> None:
+        state = await self.state()
+        await self._close_open_turn(state)
+        await self._recall(state, group)
+        draft = Draft(state)
+        sidecars: dict[str, bytes] = {}
+        now = time.time_ns() // 1_000_000
+        for waiting in group:
+            for fact in waiting.facts:
+                decision = draft.take(fact, now=now)
+                waiting.entries.extend(decision.entries)
+                sidecars |= {f"resources/assets/{media.asset}.json": _sidecar(media, now) for media in decision.media}
+        entries = [entry for waiting in group for entry in waiting.entries]
+        added = await self._commit(state, entries, sidecars)
+        position = 0
+        for waiting in group:
+            count = len(waiting.entries)
+            if not waiting.done.done():
+                waiting.done.set_result(added[position : position + count])
+            position += count
+
+    async def _commit(self, state: SessionState, entries: list[AnyEntry], sidecars: dict[str, bytes]) -> list[Recorded]:
+        if not entries:
+            return []
+        lines = await self._log.append([encode(entry) for entry in entries], sidecars)
+        added = [Recorded(entry, *line) for entry, line in zip(entries, lines, strict=True)]
+        for entry in entries:
+            state.apply(entry)
+        if self._grown is not None:
+            self._grown.set()
+            self._grown = None
+        self._on_append(self, added)
+        return added
+
+    async def _close_open_turn(self, state: SessionState) -> None:
+        """A turn that was open when the process died gets its end before anything else is written (log-format 4)."""
+        if state.inherited_turn is None:
+            return
+        error = FailureCause(name="Interrupted", message="the gateway stopped during this turn")
+        event = turn_event(TurnFailed(turn_id=state.inherited_turn, error=error), now=time.time_ns() // 1_000_000)
+        await self._commit(state, [event], {})
+
+    async def _recall(self, state: SessionState, group: Sequence[_Waiting]) -> None:
+        """Look up the messages that memory has forgotten, before anything about them is decided."""
+        if state.complete:
+            return
+        keys = {key for waiting in group for fact in waiting.facts if (key := state.needs_lookup(fact)) is not None}
+        for key in keys:
+            found = await asyncio.to_thread(self._look_up, key)
+            if found is not None:
+                state.remember(key, found)
+
+    # --- reading: all of it blocks --------------------------------------------------------------------------------
+
+    def _fold_tail(self) -> SessionState:
+        tail: list[AnyEntry] = []
+        start = self._log.size
+        for recorded in self.read_back():
+            tail.append(recorded.entry)
+            start = recorded.start
+            if self._log.size - start >= LOADED_BYTES:
+                break
+        else:
+            start = 0
+        state = fold(reversed(tail), complete=start == 0)
+        state.inherited_turn = state.open_turn
+        return state
+
+    def _look_up(self, key: MessageKey) -> Standing | None:
+        lines = self._log.search_back(f'"messageId":"{key.message_id}"'.encode("utf-8", "replace"))
+        found = [recorded.entry.data for line in lines if (recorded := self._decode(line)) is not None]
+        standing: Standing | None = None
+        for data in reversed(found):
+            match data:
+                case CustomMessage(data=MessageCreated() | MessageDeleted() as fact) if key_of(fact) == key:
+                    standing = fold_message(standing or Standing(), fact)
+                case _:
+                    pass
+        return standing
+
+    def _find(self, entry: EntryId) -> int:
+        for line in self._log.search_back(f'"{entry}"'.encode("utf-8", "replace")):
+            recorded = self._decode(line)
+            if recorded is not None and recorded.entry.id == entry:
+                return recorded.end
+        raise UnknownEntry("the log holds no entry of that id")
+
+    def _decode(self, line: Line) -> Recorded | None:
+        try:
+            return Recorded(decode(line.raw), *line)
+        except InvalidEntry as error:
+            if line.start not in self._reported and len(self._reported) < MOST_REPORTED:
+                self._reported.add(line.start)
+                logger.warning("log_line_skipped", session=self.id, offset=line.start, reason=str(error))
+            return None
+
+
+def _sidecar(media: Media, now: int) -> bytes:
+    return write_sidecar(
+        Sidecar(
+            id=media.asset,
+            kind="asset",
+            name=media.asset,
+            created_at=now,
+            filename=media.item.filename,
+            source_info=media.declared,
+            ref=media.ref,
+        )
+    )

@@ -1,0 +1,244 @@
+"""What is true now in a session: a fold of its log. Pure: no clock, no disk, no loop.
+
+`SessionState.apply` takes a line that stands in the log; `decide` says which lines a fact calls for. Only lines that
+are durable are applied, so the memory is never ahead of the file.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace as changed
+
+from core.entries import (
+    AnyEntry,
+    Attachment,
+    CustomMessage,
+    Edited,
+    MessageCreated,
+    MessageDeleted,
+    Narrative,
+    TurnAborted,
+    TurnDone,
+    TurnFailed,
+    TurnStart,
+    custom_message,
+)
+from core.ids import ChannelId, EntryId, MessageId, TurnId, UserId
+from core.sessions.facts import Fact, Media, Retracted, Said
+
+MOST_MESSAGES: Final = 4096
+
+
+class MessageKey(NamedTuple):
+    """The key of a message, compared as a 4-tuple (log-format 7)."""
+
+    platform: str
+    self_id: UserId
+    channel_id: ChannelId
+    message_id: MessageId
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the log says of one message. ``version`` is a hash of its newest content, media included."""
+
+    author: UserId | None = None
+    sent_at: int = 0
+    original: bool = False
+    revision: int = 0
+    edited_at: int = 0
+    version: int = 0
+    versions: frozenset[tuple[int, int]] = frozenset()
+    deleted: bool = False
+
+    @property
+    def written(self) -> bool:
+        return self.original or self.revision > 0
+
+
+class Decision(NamedTuple):
+    """Lines to write for one fact, and the media whose sidecars go with them. Empty: nothing new."""
+
+    entries: tuple[AnyEntry, ...] = ()
+    media: tuple[Media, ...] = ()
+
+
+class SessionState:
+    """The newest messages, and the open turn.
+
+    ``complete``: every message of the log is here, so one that is not was never written. Otherwise an unknown key
+    has to be looked up in the file before `decide` may say that it is new.
+    """
+
+    def __init__(self, *, complete: bool = True) -> None:
+        self._messages: OrderedDict[MessageKey, Standing] = OrderedDict()
+        self.complete = complete
+        self.highest = 0
+        self.open_turn: TurnId | None = None
+        self.inherited_turn: TurnId | None = None
+        """The turn that the log was found with: its process is gone, so nobody will end it but us."""
+        self.last_entry: EntryId | None = None
+
+    def standing(self, key: MessageKey) -> Standing | None:
+        """What is known of a message; None where nothing is in memory."""
+        return self._messages.get(key)
+
+    def is_retracted(self, key: MessageKey) -> bool:
+        standing = self.standing(key)
+        return standing is not None and standing.deleted
+
+    def needs_lookup(self, fact: Fact) -> MessageKey | None:
+        """The key that has to be looked for in the file before the fact can be decided."""
+        if self.complete or not isinstance(fact, Said | Retracted):
+            return None
+        key = key_of(fact.message)
+        if key in self._messages:
+            return None
+        fresh = isinstance(fact, Said) and fact.edited_at is None and number_of(key.message_id) > self.highest
+        return None if fresh else key
+
+    def remember(self, key: MessageKey, standing: Standing) -> None:
+        """Keep what was found in the file about an older message."""
+        self._messages[key] = standing
+        self._messages.move_to_end(key)
+        while len(self._messages) > MOST_MESSAGES:
+            self._messages.popitem(last=False)
+            self.complete = False
+
+    def apply(self, entry: AnyEntry) -> None:
+        """Take one line of the log."""
+        self.last_entry = entry.id
+        match entry.data:
+            case CustomMessage(data=MessageCreated() | MessageDeleted() as fact):
+                key = key_of(fact)
+                self.remember(key, fold_message(self.standing(key) or Standing(), fact))
+                if isinstance(fact, MessageCreated):
+                    self.highest = max(self.highest, number_of(key.message_id))
+            case TurnStart(turn_id=turn):
+                self.open_turn = turn
+            case TurnDone() | TurnFailed() | TurnAborted():
+                self.open_turn = self.inherited_turn = None
+            case Narrative():
+                pass  # the one kind that may follow the end of its turn
+            case _ if entry.turn_id is not None:
+                self.open_turn = entry.turn_id
+            case _:
+                pass
+
+
+class Draft(SessionState):
+    """What would be true after lines that are not durable yet: a layer over a state, which it leaves alone."""
+
+    def __init__(self, base: SessionState) -> None:
+        super().__init__(complete=base.complete)
+        self._base = base
+        self.highest = base.highest
+        self.open_turn = base.open_turn
+        self.last_entry = base.last_entry
+
+    def standing(self, key: MessageKey) -> Standing | None:
+        return super().standing(key) or self._base.standing(key)
+
+    def take(self, fact: Fact, *, now: int) -> Decision:
+        """Decide one fact on top of those taken before, and remember what it leads to."""
+        decision = decide(self, fact, now=now)
+        for entry in decision.entries:
+            self.apply(entry)
+        return decision
+
+
+def fold_message(standing: Standing, fact: MessageCreated | MessageDeleted) -> Standing:
+    """What holds of a message after one more line about it."""
+    if isinstance(fact, MessageDeleted):
+        return replace(standing, deleted=True, author=standing.author or fact.user_id)
+    version = hash(fact.content)
+    standing = replace(standing, author=fact.user.id, sent_at=fact.timestamp)
+    if fact.edited is None:
+        newest = standing.version if standing.revision else version
+        return replace(standing, original=True, version=newest)
+    return replace(
+        standing,
+        revision=max(standing.revision, fact.edited.revision),
+        edited_at=max(standing.edited_at, fact.edited.timestamp),
+        version=version,
+        versions=standing.versions | {(fact.edited.timestamp, version)},
+    )
+
+
+def decide(state: SessionState, fact: Fact, *, now: int) -> Decision:
+    """Which lines a fact calls for: none when the log holds it already, or when it may not count.
+
+    ``now`` is in Unix milliseconds. Everything in it is the first of its kind: a message once per key, an edit once per
+    edit time and content, a deletion once per key (log-format 7.1, 7.2; contract section 9, "Log").
+    """
+    if isinstance(fact, Said):
+        return _decide_said(state, fact, now)
+    if isinstance(fact, Retracted):
+        return _decide_retracted(state, fact, now)
+    if fact.if_still is not None and not fact.if_still(state):
+        return Decision()
+    return Decision(fact.entries)
+
+
+def _decide_said(state: SessionState, fact: Said, now: int) -> Decision:
+    standing = state.standing(key_of(fact.message)) or Standing()
+    if standing.deleted or (fact.known_only and not standing.written):
+        return Decision()
+    message = fact.message
+    if fact.edited_at is None:
+        if standing.original:
+            return Decision()
+    else:
+        version = hash(message.content)
+        if (
+            fact.edited_at < standing.edited_at
+            or (fact.edited_at, version) in standing.versions
+            or (fact.changed_only and standing.written and version == standing.version)
+        ):
+            return Decision()
+        sent_at = standing.sent_at if standing.written else message.timestamp
+        revision = Edited(timestamp=fact.edited_at, revision=standing.revision + 1)
+        message = changed(message, timestamp=sent_at, edited=revision)
+    entries: list[AnyEntry] = [custom_message(message, now=now, turn_id=state.open_turn)]
+    if fact.media:
+        attachment = Attachment(
+            source="platform",
+            platform=message.platform,
+            self_id=message.self_id,
+            channel_id=message.channel_id,
+            message_id=message.message_id,
+            items=[media.item for media in fact.media],
+        )
+        entries.append(custom_message(attachment, now=now, turn_id=state.open_turn))
+    return Decision(tuple(entries), fact.media)
+
+
+def _decide_retracted(state: SessionState, fact: Retracted, now: int) -> Decision:
+    standing = state.standing(key_of(fact.message)) or Standing()
+    if standing.deleted or (fact.known_only and not standing.written):
+        return Decision()
+    message = changed(
+        fact.message,
+        timestamp=max(fact.message.timestamp, standing.sent_at),
+        user_id=fact.message.user_id or standing.author,
+    )
+    return Decision((custom_message(message, now=now, turn_id=state.open_turn),))
+
+
+def key_of(message: MessageCreated | MessageDeleted) -> MessageKey:
+    return MessageKey(message.platform, message.self_id, message.channel_id, message.message_id)
+
+
+def number_of(message_id: MessageId) -> int:
+    """Platforms number the messages of a chat upwards; an id that is no number sorts lowest."""
+    return int(message_id) if message_id.isdecimal() else 0
+
+
+def fold(entries: Iterable[AnyEntry], *, complete: bool = True) -> SessionState:
+    """The state after these lines, in file order."""
+    state = SessionState(complete=complete)
+    for entry in entries:
+        state.apply(entry)
+    return state
