@@ -630,6 +630,12 @@ def _plain(value: object) -> object:
             return value
 
 
+def fact_of(entry: AnyEntry) -> MessageCreated | MessageDeleted | Attachment | None:
+    """The payload of a custom message; None for every other line."""
+    data = entry.data
+    return cast("MessageCreated | MessageDeleted | Attachment", data.data) if isinstance(data, CustomMessage) else None
+
+
 # --- making -------------------------------------------------------------------------------------------------------
 
 Fact = TypeVar("Fact", MessageCreated, MessageDeleted, Attachment)

@@ -10,8 +10,10 @@
     ├── LogUnavailable         the disk did not take an append; asking again may help
     ├── UnknownEntry           a cursor names an entry that the log does not hold
     ├── UnknownSession         no session of that id
+    ├── TokenRefused           a platform does not know the token
     ├── ResourceError          an asset or artifact that cannot be given; see ``code``
     ├── ChatError              a platform did not take what we said
+    │   ├── ChatOff            the platform of that session is not configured
     │   ├── ChatUnavailable    asking again may help
     │   └── ChatRefused        asking again will not help
     └── RuntimeCallError       the agent runtime did not take a call
@@ -55,6 +57,10 @@ class UnknownSession(IshikiError):
     """There is no session of that id."""
 
 
+class TokenRefused(IshikiError):
+    """A platform does not know the token it was given; only the operator can mend that."""
+
+
 class ResourceError(IshikiError):
     """An asset or artifact that cannot be given.
 
@@ -73,6 +79,10 @@ class ChatError(IshikiError):
     def __init__(self, message: str, *, name: str | None = None) -> None:
         super().__init__(message)
         self.name = name or type(self).__name__
+
+
+class ChatOff(ChatError):
+    """The platform that the session id names is not configured."""
 
 
 class ChatUnavailable(ChatError):

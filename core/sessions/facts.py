@@ -52,10 +52,13 @@ class Retracted:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Lines of our own, in one batch. ``if_still``: written only if that holds of the state they would follow."""
+    """Lines of our own, in one batch.
 
-    entries: tuple[AnyEntry, ...]
-    if_still: "Callable[[SessionState], bool] | None" = None
+    Where they depend on what they will stand behind, ``entries`` is a pure function of that state; no lines: nothing
+    is written.
+    """
+
+    entries: "tuple[AnyEntry, ...] | Callable[[SessionState], tuple[AnyEntry, ...]]"
 
 
 Fact = Said | Retracted | Written

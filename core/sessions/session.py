@@ -27,6 +27,7 @@ from core.errors import InvalidEntry, UnknownEntry
 from core.ids import EntryId, SessionId
 from core.log.port import Line, Log
 from core.sessions.facts import Fact, Media
+from core.sessions.receipts import Receipt
 from core.sessions.state import Draft, MessageKey, SessionState, Standing, fold, fold_message, key_of
 from core.sidecars import Sidecar, write_sidecar
 
@@ -138,6 +139,15 @@ class Session:
     async def position_after(self, entry: EntryId) -> int:
         """The position after an entry. Raises `UnknownEntry`."""
         return await asyncio.to_thread(self._find, entry)
+
+    async def resume_from(self, receipt: Receipt | None) -> int:
+        """The position that a follower goes on from: after its receipt, wherever that entry stands by now.
+
+        The beginning where there is none, or where its entry is gone: an act is repeated rather than left out.
+        """
+        if receipt is None or receipt.position == 0:
+            return 0
+        return await asyncio.to_thread(self._resume, receipt)
 
     async def follow(self, start: int = 0) -> AsyncIterator[Recorded]:
         """Entries from a position on, without gap or repeat, for ever."""
@@ -258,6 +268,16 @@ class Session:
             if recorded is not None and recorded.entry.id == entry:
                 return recorded.end
         raise UnknownEntry("the log holds no entry of that id")
+
+    def _resume(self, receipt: Receipt) -> int:
+        if receipt.position <= self._log.size:
+            before = next(self.read_back(receipt.position), None)
+            if before is not None and before.entry.id == receipt.entry:
+                return receipt.position
+        try:
+            return self._find(receipt.entry)
+        except UnknownEntry:
+            return 0
 
     def _decode(self, line: Line) -> Recorded | None:
         try:

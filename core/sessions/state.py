@@ -177,9 +177,7 @@ def decide(state: SessionState, fact: Fact, *, now: int) -> Decision:
         return _decide_said(state, fact, now)
     if isinstance(fact, Retracted):
         return _decide_retracted(state, fact, now)
-    if fact.if_still is not None and not fact.if_still(state):
-        return Decision()
-    return Decision(fact.entries)
+    return Decision(fact.entries(state) if callable(fact.entries) else fact.entries)
 
 
 def _decide_said(state: SessionState, fact: Said, now: int) -> Decision:

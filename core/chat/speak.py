@@ -1,0 +1,195 @@
+"""Speaking in a chat: cut, send, and write down what was said (log-format 14.2).
+
+The agent is heard only through a ``send_message`` call. A reply of the runtime and what our API is asked to say are
+recorded in the same form.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_exponential
+
+from core.chat.port import Chat, Chats, Mode, Part, Upload
+from core.entries import (
+    AnyEntry,
+    AssistantMessage,
+    ToolMessage,
+    TurnDone,
+    TurnStart,
+    message_entry,
+    raw_json,
+    turn_event,
+)
+from core.errors import ChatError, ChatOff, ChatUnavailable, ResourceError
+from core.ids import MessageId, SessionId, ThreadId, TurnId, new_turn_id, new_uuid
+from core.sessions.directory import Sessions
+from core.sessions.facts import Written
+from core.sessions.state import SessionState
+
+ATTEMPTS: Final = 6
+
+ReadUpload = Callable[[SessionId, str], Awaitable[Upload]]
+"""The bytes of an ``asset://`` or ``artifact://`` URL of a session. Raises `ResourceError`."""
+
+
+class Ledger(Protocol):
+    """What was sent already, kept over restarts."""
+
+    async def outbox(self, key: str) -> tuple[str, str] | None: ...
+
+    async def put_outbox(self, key: str, session: SessionId, state: str, record: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """Texts to say, each by itself, in order."""
+
+    messages: tuple[str, ...]
+    mode: Mode
+    quote: MessageId | None = None
+    thread: ThreadId | None = None
+
+    def as_input(self) -> dict[str, object]:
+        """The input of the ``send_message`` call."""
+        said: dict[str, object] = {"messages": list(self.messages), "mode": self.mode}
+        if self.quote is not None:
+            said["quote"] = self.quote
+        if self.thread is not None:
+            said["threadId"] = self.thread
+        return said
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What came of it: the ids of all parts that stand in the chat, and the first thing that went wrong."""
+
+    ids: tuple[MessageId, ...] = ()
+    error: tuple[str, str] | None = None
+    failed_at: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None
+
+    def as_output(self) -> dict[str, object]:
+        """The output of the ``send_message`` call."""
+        if self.error is None:
+            return {"ok": True, "ids": list(self.ids)}
+        name, message = self.error
+        error = {"name": name, "message": message}
+        return {"ok": False, "error": error, "sent": list(self.ids), "failedAt": self.failed_at}
+
+
+class _Sent(msgspec.Struct):
+    """The record of a send under way: the message ids of each part, in order."""
+
+    parts: list[list[MessageId]] = msgspec.field(default_factory=list[list[MessageId]])
+
+
+class Speaker:
+    """Says things in the chat that a session id names; never anywhere else."""
+
+    def __init__(self, sessions: Sessions, chats: Chats, ledger: Ledger, upload: ReadUpload) -> None:
+        self._sessions = sessions
+        self._chats = chats
+        self._ledger = ledger
+        self._upload = upload
+
+    async def say(self, session: SessionId, speech: Speech, *, key: str) -> Spoken:
+        """Send, and write it down: as part of the turn that runs, else as a turn of its own.
+
+        The same ``key`` again sends only what was not sent. Raises `ChatOff`.
+        """
+        spoken = await self.send(session, speech, key=key)
+
+        def lines(state: SessionState) -> tuple[AnyEntry, ...]:
+            if state.open_turn is not None:
+                return speech_lines(speech, spoken, turn=state.open_turn)
+            turn, now = new_turn_id(), _now()
+            start, done = turn_event(TurnStart(turn_id=turn), now=now), turn_event(TurnDone(turn_id=turn), now=now)
+            return (start, *speech_lines(speech, spoken, turn=turn), done)
+
+        await self._sessions.of(session).append([Written(lines)])
+        return spoken
+
+    async def send(self, session: SessionId, speech: Speech, *, key: str) -> Spoken:
+        """Send without writing anything down. Raises `ChatOff`."""
+        chat = self._chats(session)
+        if chat is None:
+            raise ChatOff("the platform of this session is not configured; set its token and start again")
+        before = await self._ledger.outbox(f"speech:{key}")
+        sent = msgspec.json.decode(before[1], type=_Sent) if before else _Sent()
+        missing: tuple[int, str] | None = None
+        number = 0
+        for index, text in enumerate(speech.messages):
+            for part in chat.compose(text, speech.mode):
+                number += 1
+                if number <= len(sent.parts):
+                    continue
+                uploads, unreadable = await self._uploads(session, part)
+                if unreadable is not None and missing is None:
+                    missing = (index, unreadable)
+                try:
+                    ids = await _send(chat, part, uploads, speech, first=number == 1, nonce=f"{key}:{number}")
+                except ChatError as error:
+                    return Spoken(_ids(sent), (error.name, str(error)), index)
+                sent.parts.append(ids)
+                await self._ledger.put_outbox(f"speech:{key}", session, "sending", msgspec.json.encode(sent).decode())
+        if missing is not None:
+            return Spoken(_ids(sent), ("ResourceError", missing[1]), missing[0])
+        return Spoken(_ids(sent))
+
+    async def _uploads(self, session: SessionId, part: Part) -> tuple[list[Upload], str | None]:
+        """The files of a part; one that cannot be read is left out and named."""
+        uploads: list[Upload] = []
+        unreadable: str | None = None
+        for url in part.files:
+            try:
+                uploads.append(await self._upload(session, url))
+            except ResourceError as error:
+                unreadable = unreadable or f"{url}: {error}"
+        return uploads, unreadable
+
+
+async def _send(
+    chat: Chat, part: Part, uploads: Sequence[Upload], speech: Speech, *, first: bool, nonce: str
+) -> list[MessageId]:
+    """Send one part, waiting as long as the platform asks for."""
+    quote = speech.quote if first else None
+    async for attempt in AsyncRetrying(
+        retry=retry_if_exception_type(ChatUnavailable), stop=stop_after_attempt(ATTEMPTS), wait=_pause, reraise=True
+    ):
+        with attempt:
+            return await chat.send(part, uploads, quote=quote, thread=speech.thread, nonce=nonce)
+    raise AssertionError("tenacity returns or raises")
+
+
+_growing = wait_exponential(multiplier=0.5, max=30)
+
+
+def _pause(state: RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    asked = error.retry_after if isinstance(error, ChatUnavailable) else None
+    return asked if asked is not None else _growing(state)
+
+
+def speech_lines(speech: Speech, spoken: Spoken, *, turn: TurnId) -> tuple[AnyEntry, AnyEntry]:
+    """The assistant message with the call, and the tool message with what came of it."""
+    call, now = f"call-{new_uuid()}", _now()
+    said = {"type": "tool-call", "toolCallId": call, "toolName": "send_message", "input": speech.as_input()}
+    output = {"type": "json", "value": spoken.as_output()}
+    result = {"type": "tool-result", "toolCallId": call, "toolName": "send_message", "output": output}
+    assistant = AssistantMessage(id=new_uuid(), timestamp=now, content=raw_json([said]), finish_reason="tool-calls")
+    tool = ToolMessage(id=new_uuid(), timestamp=now, content=raw_json([result]))
+    return (message_entry(assistant, now=now, turn_id=turn), message_entry(tool, now=now, turn_id=turn))
+
+
+def _ids(sent: _Sent) -> tuple[MessageId, ...]:
+    return tuple(message for part in sent.parts for message in part)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,106 @@
+"""Tends the sessions: whoever follows the log is run when it grew, each by itself, and run again when it failed."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import structlog
+
+from core.entries import AnyEntry
+from core.ids import SessionId
+from core.sessions.directory import Sessions
+from core.sessions.receipts import Receipt, Receipts
+from core.sessions.session import Recorded, Session
+
+LONGEST_PAUSE: Final = 60.0
+
+logger = structlog.get_logger()
+
+
+class Follower(Protocol):
+    """One short loop over a session's log: take the next thing it calls for, do it, leave a receipt.
+
+    Killed anywhere, it goes on from the receipt; so every act is at least once.
+    """
+
+    @property
+    def name(self) -> str:
+        """Under which its receipts are kept."""
+        ...
+
+    def cares_for(self, entry: AnyEntry) -> bool:
+        """Whether an entry calls for anything. Where none does, the receipt is moved on without a run."""
+        ...
+
+    async def catch_up(self, session: Session) -> None:
+        """Do all that the log calls for now. What it raises is shown, and it is called again after a pause."""
+        ...
+
+
+class Gateway:
+    """Runs followers over all sessions. A session that is caught up costs no task."""
+
+    def __init__(self, sessions: Sessions, followers: Sequence[Follower], receipts: Receipts) -> None:
+        self._sessions = sessions
+        self._followers = followers
+        self._receipts = receipts
+        self._running: dict[tuple[str, SessionId], asyncio.Task[None]] = {}
+        self._again: set[tuple[str, SessionId]] = set()
+        self._stopping = False
+
+    async def start(self) -> None:
+        """Follow what is appended from now on, and take up what an earlier run left undone."""
+        self._sessions.listen(self._appended)
+        for session, size in await asyncio.to_thread(lambda: list(self._sessions.sizes())):
+            for follower in self._followers:
+                receipt = self._receipts.get(follower.name, session)
+                if (receipt.position if receipt else 0) != size or (receipt and receipt.note):
+                    self._run(follower, self._sessions.of(session))
+
+    async def stop(self) -> None:
+        """End every follower where it stands; its receipt says where that is."""
+        self._stopping = True
+        running = list(self._running.values())
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+
+    def _appended(self, session: Session, added: Sequence[Recorded]) -> None:
+        for follower in self._followers:
+            if any(follower.cares_for(recorded.entry) for recorded in added):
+                self._run(follower, session)
+            elif (follower.name, session.id) not in self._running:
+                self._move_on(follower, session, added)
+
+    def _move_on(self, follower: Follower, session: Session, added: Sequence[Recorded]) -> None:
+        """Nothing here for this follower: if it had read everything before, it has read this too."""
+        receipt = self._receipts.get(follower.name, session.id)
+        if (receipt.position if receipt else 0) == added[0].start:
+            self._receipts.put(follower.name, session.id, Receipt(added[-1].entry.id, added[-1].end))
+
+    def _run(self, follower: Follower, session: Session) -> None:
+        key = (follower.name, session.id)
+        if key in self._running:
+            self._again.add(key)
+        elif not self._stopping:
+            task = asyncio.create_task(self._tend(follower, session), name=f"{follower.name} {session.id}")
+            self._running[key] = task
+
+    async def _tend(self, follower: Follower, session: Session) -> None:
+        key = (follower.name, session.id)
+        pause = 1.0
+        try:
+            while True:
+                self._again.discard(key)
+                try:
+                    await follower.catch_up(session)
+                except Exception as error:
+                    logger.exception("follower_failed", follower=follower.name, session=session.id, exc_info=error)
+                    await asyncio.sleep(pause)
+                    pause = min(pause * 2, LONGEST_PAUSE)
+                    continue
+                if key not in self._again:
+                    return
+        finally:
+            del self._running[key]

@@ -1,0 +1,92 @@
+"""The runtime over HTTP (contract sections 6 and 9)."""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+import httpx
+import msgspec
+from msgspec import Raw
+
+from core.entries import raw_json
+from core.errors import RuntimeCallError, RuntimeRefused, RuntimeUnavailable
+from core.ids import EntryId, SessionId, TurnId
+from core.runtime.port import Answer, Cause
+
+REFUSED: Final = frozenset({400, 409, 410, 413, 422})
+"""Answers that say: this body, never. Every other that is not 2xx may change, so it is asked again."""
+DELIVER_PATIENCE: Final = httpx.Timeout(30.0, connect=5.0)
+WAKE_PATIENCE: Final = httpx.Timeout(None, connect=5.0)
+"""The call is the turn, and whoever runs the turn ends it when it has lasted too long."""
+
+
+class _WakeBody(msgspec.Struct):
+    reply: str | None = None
+    entries: list[Raw] = msgspec.field(default_factory=list[Raw])
+    seen: str | None = None
+
+
+_wake_body = msgspec.json.Decoder(_WakeBody)
+
+
+class HttpRuntime:
+    """An agent runtime behind a base URL. ``client`` is closed by whoever made it."""
+
+    def __init__(self, client: httpx.AsyncClient, base: str, token: str | None) -> None:
+        self._client = client
+        self._base = base.rstrip("/")
+        self._headers = {"Content-Type": "application/json"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+
+    async def deliver(self, session: SessionId, lines: Sequence[bytes], *, key: EntryId) -> None:
+        head = b'{"sessionId":' + bytes(raw_json(session)) + b',"trigger":false,"entries":['
+        await self._post("/deliver", head + b",".join(lines) + b"]}", key=key, patience=DELIVER_PATIENCE)
+
+    async def wake(self, session: SessionId, turn: TurnId, cause: Cause) -> Answer:
+        body = {
+            "sessionId": session,
+            "turnId": turn,
+            "trigger": True,
+            "cause": {"entryId": cause.entry_id, "rule": cause.rule},
+        }
+        content = await self._post("/wake", bytes(raw_json(body)), key=turn, patience=WAKE_PATIENCE)
+        if not content.strip():
+            return Answer()
+        try:
+            answer = _wake_body.decode(content)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise RuntimeCallError(f"the runtime's answer to /wake is not of the agreed shape: {error}") from error
+        seen = EntryId(answer.seen) if answer.seen is not None else None
+        return Answer(answer.reply, tuple(answer.entries), seen)
+
+    async def _post(self, path: str, body: bytes, *, key: str, patience: httpx.Timeout) -> bytes:
+        headers = {**self._headers, "Idempotency-Key": key}
+        try:
+            response = await self._client.post(self._base + path, content=body, headers=headers, timeout=patience)
+        except httpx.HTTPError as error:
+            # The class says enough; the text may hold the URL.
+            raise RuntimeUnavailable(f"the runtime did not answer {path} ({type(error).__name__})") from error
+        if response.is_success:
+            return response.content
+        said = f"the runtime answered {path} with {response.status_code}"
+        if response.status_code in REFUSED:
+            raise RuntimeRefused(said, too_large=response.status_code == 413)
+        raise RuntimeUnavailable(said, retry_after=retry_after(response.headers))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds from a ``Retry-After`` header: a number or an HTTP date (RFC 9110, 10.2.3); at most an hour."""
+    value = headers.get("Retry-After", "").strip()
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except ValueError:
+            return None
+    return min(max(seconds, 0.0), 3600.0) if math.isfinite(seconds) else None

@@ -1,0 +1,285 @@
+"""Follower: wakes the runtime, one turn at a time in a session (contract sections 6 and 9, sessions.md 3.5).
+
+Whether a wake was decided can be told from the log and the receipt alone. The receipt names the newest message that
+is dealt with; before a turn starts it also names the turn, durably. After a crash the turn's ``turn.start`` is in the
+log, then it had its chance, or it is not, then it is still owed.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+from msgspec import Raw
+
+from core.chat.speak import Speaker, Speech, Spoken, speech_lines
+from core.entries import (
+    AnyEntry,
+    FailureCause,
+    MessageCreated,
+    TurnAborted,
+    TurnDone,
+    TurnEvent,
+    TurnFailed,
+    TurnStart,
+    fact_of,
+    turn_event,
+)
+from core.errors import ChatOff, InvalidEntry, LogUnavailable, RuntimeCallError, UnknownEntry
+from core.ids import EntryId, TurnId, new_turn_id
+from core.runtime.deliver import Deliver
+from core.runtime.foreign import accept
+from core.runtime.port import Answer, Cause, Runtime
+from core.sessions.facts import Written
+from core.sessions.receipts import Receipt, Receipts
+from core.sessions.session import Recorded, Session
+from core.sessions.state import SessionState, key_of
+from core.wake import ALBUM_QUIET_MS, Rule, WakeRules, rule_met
+
+TURN_SECONDS: Final = 600.0
+MOST_AT_ONCE: Final = 4 * (os.cpu_count() or 1)
+MOST_PER_MINUTE: Final = 20
+
+logger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A message that may wake, and the rule it met."""
+
+    recorded: Recorded
+    rule: Rule
+
+    @property
+    def message(self) -> MessageCreated | None:
+        fact = fact_of(self.recorded.entry)
+        return fact if isinstance(fact, MessageCreated) else None
+
+
+@dataclass(slots=True)
+class _Outlook:
+    """What stands in the log behind a receipt."""
+
+    newest: _Candidate | None = None
+    end: Receipt | None = None
+    album_until: int = 0
+    started: set[TurnId] = field(default_factory=set[TurnId])
+
+
+class Turns:
+    """Wakes a runtime, and writes down what its turns came to."""
+
+    name = "wake"
+
+    def __init__(
+        self, runtime: Runtime, deliver: Deliver, speaker: Speaker, receipts: Receipts, rules: WakeRules
+    ) -> None:
+        self._runtime = runtime
+        self._deliver = deliver
+        self._speaker = speaker
+        self._receipts = receipts
+        self._rules = rules
+        self._running = asyncio.Semaphore(MOST_AT_ONCE)
+
+    def cares_for(self, entry: AnyEntry) -> bool:
+        return rule_met(entry, self._rules) is not None
+
+    async def catch_up(self, session: Session) -> None:
+        """Run turns until no message calls for one."""
+        while True:
+            receipt = await self._settled(session)
+            outlook = await self._look(session, await session.resume_from(receipt))
+            if outlook.newest is None:
+                if outlook.end is not None:
+                    self._receipts.put(self.name, session.id, outlook.end)
+                return
+            if await self._is_due(session, outlook):
+                async with self._running:
+                    await self._run(session, outlook.newest, receipt)
+
+    async def _settled(self, session: Session) -> Receipt | None:
+        """The receipt, once it is known whether the turn that it announces ever started."""
+        receipt = self._receipts.get(self.name, session.id)
+        if receipt is None or not receipt.note:
+            return receipt
+        turn, entry, position = receipt.note.split(" ")
+        outlook = await self._look(session, await session.resume_from(receipt))
+        settled = Receipt(EntryId(entry), int(position)) if turn in outlook.started else receipt._replace(note="")
+        await self._receipts.put_durably(self.name, session.id, settled)
+        return settled
+
+    async def _look(self, session: Session, position: int) -> _Outlook:
+        """Judge everything behind a position. An album is judged over all its parts."""
+        outlook = _Outlook()
+        albums: dict[str, int] = {}
+        state = await session.state()
+        while position < session.size:
+            chunk, position = await asyncio.to_thread(session.read_chunk, position)
+            for recorded in chunk:
+                if isinstance(recorded.entry.data, TurnStart):
+                    outlook.started.add(recorded.entry.data.turn_id)
+                candidate = self._judge(recorded, albums, state)
+                if candidate is not None:
+                    outlook.newest = candidate
+            if chunk:
+                outlook.end = Receipt(chunk[-1].entry.id, position)
+        newest = outlook.newest.message if outlook.newest else None
+        if newest is not None and newest.album is not None:
+            outlook.album_until = albums[newest.album] + ALBUM_QUIET_MS
+        return outlook
+
+    def _judge(self, recorded: Recorded, albums: dict[str, int], state: SessionState) -> _Candidate | None:
+        fact = fact_of(recorded.entry)
+        if isinstance(fact, MessageCreated):
+            if fact.album is not None:
+                albums[fact.album] = recorded.entry.timestamp
+            if state.is_retracted(key_of(fact)):
+                return None
+        rule = rule_met(recorded.entry, self._rules)
+        return _Candidate(recorded, rule) if rule is not None else None
+
+    async def _is_due(self, session: Session, outlook: _Outlook) -> bool:
+        """Wait for what has to come first. False: look again, as something may have come meanwhile."""
+        quiet = outlook.album_until - _now()
+        if quiet > 0:
+            await asyncio.sleep(quiet / 1000)
+            return False
+        newest = outlook.newest
+        if newest is None:
+            return False
+        receipt = self._receipts.get(Deliver.name, session.id)
+        if receipt is None or receipt.position < newest.recorded.end:
+            await self._deliver.until(session, newest.recorded.end)
+            return False
+        wait = await self._until_allowed(session)
+        if wait > 0:
+            logger.warning("turns_limited", session=session.id, seconds=round(wait))
+            await asyncio.sleep(wait)
+            return False
+        return True
+
+    async def _until_allowed(self, session: Session) -> float:
+        """Seconds until the session may have another turn: at most 20 within 60 s, so that bots do not loop."""
+        starts = await asyncio.to_thread(_recent_starts, session, _now() - 60_000)
+        return max(0.0, (starts[0] + 60_000 - _now()) / 1000) if len(starts) >= MOST_PER_MINUTE else 0.0
+
+    async def _run(self, session: Session, candidate: _Candidate, before: Receipt | None) -> None:
+        turn, cause = new_turn_id(), candidate.recorded
+        announced = (before or Receipt(EntryId("-"), 0))._replace(note=f"{turn} {cause.entry.id} {cause.end}")
+        await self._receipts.put_durably(self.name, session.id, announced)
+        message = candidate.message
+
+        def start(state: SessionState) -> tuple[AnyEntry, ...]:
+            if message is not None and state.is_retracted(key_of(message)):
+                return ()
+            return (turn_event(TurnStart(turn_id=turn), now=_now()),)
+
+        handled = Receipt(cause.entry.id, cause.end)
+        if await session.append([Written(start)]):
+            try:
+                seen = await self._turn(session, candidate, turn)
+            except asyncio.CancelledError:
+                await _end(session, TurnAborted(turn_id=turn, reason="the gateway was stopped"))
+                raise
+            handled = await _later(session, handled, seen)
+        await self._receipts.put_durably(self.name, session.id, handled)
+
+    async def _turn(self, session: Session, candidate: _Candidate, turn: TurnId) -> EntryId | None:
+        """Call the runtime, write down what it returns, say its reply, end the turn. Returns what it has seen."""
+        cause = Cause(candidate.recorded.entry.id, candidate.rule)
+        try:
+            async with asyncio.timeout(TURN_SECONDS):
+                answer = await self._runtime.wake(session.id, turn, cause)
+        except TimeoutError:
+            await _fail(session, turn, "RuntimeTimeout", f"the runtime did not answer within {TURN_SECONDS:.0f} s")
+            return None
+        except RuntimeCallError as error:
+            await _fail(session, turn, type(error).__name__, str(error))
+            return None
+        entries = _accepted(session, answer.entries, turn)
+        if entries:
+            await _write(session, entries)
+        reply = await self._reply(session, candidate.message, answer, turn)
+        done = turn_event(TurnDone(turn_id=turn), now=_now())
+        await _write(session, (*reply, done))
+        return answer.seen
+
+    async def _reply(
+        self, session: Session, message: MessageCreated | None, answer: Answer, turn: TurnId
+    ) -> tuple[AnyEntry, ...]:
+        if not answer.reply or not answer.reply.strip():
+            return ()
+        quote = message.message_id if message else None
+        thread = message.thread_id if message else None
+        speech = Speech((answer.reply,), "markdown", quote=quote, thread=thread)
+        try:
+            spoken = await self._speaker.send(session.id, speech, key=turn)
+        except ChatOff:
+            # A session without a platform: what is said there is read from the log.
+            return speech_lines(speech, Spoken(), turn=turn)
+        if spoken.error is not None:
+            logger.warning("reply_not_sent", session=session.id, turn=turn, reason=spoken.error[1])
+        return speech_lines(speech, spoken, turn=turn)
+
+
+def _accepted(session: Session, entries: Sequence[Raw], turn: TurnId) -> tuple[AnyEntry, ...]:
+    taken: list[AnyEntry] = []
+    for raw in entries:
+        try:
+            taken.append(accept(raw, turn=turn, now=_now()))
+        except InvalidEntry as error:
+            logger.warning("runtime_entry_refused", session=session.id, turn=turn, reason=str(error))
+    return tuple(taken)
+
+
+async def _fail(session: Session, turn: TurnId, name: str, message: str) -> None:
+    logger.warning("turn_failed", session=session.id, turn=turn, reason=message)
+    await _end(session, TurnFailed(turn_id=turn, error=FailureCause(name=name, message=message)))
+
+
+async def _end(session: Session, event: TurnEvent) -> None:
+    await _write(session, (turn_event(event, now=_now()),))
+
+
+async def _write(session: Session, entries: tuple[AnyEntry, ...]) -> None:
+    """What a turn came to is written whatever the disk does meanwhile: a turn that began must end."""
+    pause = 0.5
+    while True:
+        try:
+            await session.append([Written(entries)])
+        except LogUnavailable as error:
+            logger.warning("turn_waits_for_disk", session=session.id, reason=str(error))
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, 30.0)
+        else:
+            return
+
+
+async def _later(session: Session, handled: Receipt, seen: EntryId | None) -> Receipt:
+    """The receipt after a turn: what the runtime says it has seen, never less than the cause."""
+    if seen is None:
+        return handled
+    try:
+        position = await session.position_after(seen)
+    except UnknownEntry:
+        logger.warning("runtime_saw_unknown_entry", session=session.id)
+        return handled
+    return Receipt(seen, position) if position > handled.position else handled
+
+
+def _recent_starts(session: Session, since: int) -> list[int]:
+    """Times of the turns that started since then, oldest first. Blocks."""
+    starts: list[int] = []
+    for recorded in session.read_back():
+        if recorded.entry.timestamp < since:
+            break
+        if isinstance(recorded.entry.data, TurnStart):
+            starts.append(recorded.entry.timestamp)
+    return starts[::-1]
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
