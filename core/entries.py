@@ -7,12 +7,13 @@ are kept. JSON whose shape is somebody else's affair (a tool's input, a provider
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Raw, Struct
 
-from core.errors import InvalidEntry
+from core.errors import InvalidEntry, MalformedLine
 from core.ids import ChannelId, EntryId, MessageId, ThreadId, TurnId, UserId, new_entry_id, new_uuid
 
 D = TypeVar("D")
@@ -472,6 +473,8 @@ _decoders: dict[tuple[str, str], msgspec.json.Decoder[AnyEntry]] = {
     **{("entry", name): msgspec.json.Decoder(model) for name, model in _ENTRIES.items()},
 }
 
+_REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 # A line of ours names its kind within its first few hundred bytes: this only guesses, the chosen model validates.
 _HINT = re.compile(
     rb'"role":"(?:custom","type":"(?P<custom>[a-z.]+)|(?P<message>[a-z]+))"'
@@ -482,9 +485,10 @@ _HINT = re.compile(
 def decode(line: bytes) -> AnyEntry:
     """Read one line without its line feed.
 
-    Raises `InvalidEntry` where it is no JSON object of the format's shape. An unknown kind is no error: its entry has
-    `Unknown` data. A line that only the standard library's parser takes (lone surrogates, numbers out of range) is
-    read with U+FFFD and the largest float in their place; its bytes are not touched.
+    Raises `InvalidEntry` where it is no JSON object of the format's shape, `MalformedLine` where it is no JSON. An
+    unknown kind is no error: its entry has `Unknown` data. A line that only the standard library's parser takes (lone
+    surrogates, numbers out of range) is read with U+FFFD and the largest float in their place; its bytes are not
+    touched.
     """
     hint = _HINT.search(line, 0, 400)
     if hint is not None:
@@ -493,38 +497,38 @@ def decode(line: bytes) -> AnyEntry:
         if decoder is not None:
             try:
                 entry = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except _REFUSED:
                 pass  # the guess was wrong, or the line is: the slow way tells which
             else:
-                if _is(group, entry):
+                if _is(group, hint[group].decode(), entry):
                     return entry
     return _decode_slowly(line)
 
 
-def _is(group: str, entry: AnyEntry) -> bool:
+def _is(group: str, name: str, entry: AnyEntry) -> bool:
     if group == "event":
         return entry.type == "event"
-    return entry.type == "message" and (group == "message" or entry.data.type in _CUSTOM_MESSAGES)
+    return entry.type == "message" and (group == "message" or entry.data.type == name)
 
 
 def _decode_slowly(line: bytes) -> AnyEntry:
     try:
-        peek = _peek.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        line = _scrub(line, error)
-        try:
-            peek = _peek.decode(line)
-        except msgspec.DecodeError as again:
-            raise InvalidEntry(str(again)) from again
+        return _read(line)
+    except _REFUSED as error:
+        scrubbed = _scrub(line, error)
     try:
-        kind = _kind.decode(peek.data)
-        decoder = _decoders.get(_name(peek.type, kind))
-        if decoder is None:
-            entry = _unknown.decode(line)
-            return cast("AnyEntry", msgspec.structs.replace(entry, data=Unknown(raw=entry.data)))
-        return decoder.decode(line)
-    except msgspec.DecodeError as error:
+        return _read(scrubbed)
+    except _REFUSED as error:
         raise InvalidEntry(str(error)) from error
+
+
+def _read(line: bytes) -> AnyEntry:
+    peek = _peek.decode(line)
+    decoder = _decoders.get(_name(peek.type, _kind.decode(peek.data)))
+    if decoder is not None:
+        return decoder.decode(line)
+    entry = _unknown.decode(line)
+    return cast("AnyEntry", msgspec.structs.replace(entry, data=Unknown(raw=entry.data)))
 
 
 def _name(entry_type: str, kind: _Kind) -> tuple[str, str]:
@@ -540,13 +544,15 @@ def _scrub(line: bytes, reason: Exception) -> bytes:
     """The same line in a form that msgspec takes. Raises `InvalidEntry` where the standard library refuses it too."""
     try:
         value = json.loads(line, parse_constant=_refuse_constant, parse_float=_finite)
+        text = json.dumps(value, ensure_ascii=False)
     except (ValueError, RecursionError) as error:
-        raise InvalidEntry(str(error)) from reason
-    return _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)).encode()
+        worded = error if isinstance(reason, msgspec.ValidationError) else reason
+        raise MalformedLine(str(worded)) from error
+    return _SURROGATE.sub("\ufffd", text).encode()
 
 
 def _refuse_constant(name: str) -> float:
-    raise InvalidEntry(f"{name} is no JSON")
+    raise MalformedLine(f"{name} is no JSON")
 
 
 def _finite(digits: str) -> float:
@@ -568,11 +574,19 @@ def parts_of(content: Raw) -> list[Part | Raw]:
     Raises `InvalidEntry` where it is neither text nor a list.
     """
     try:
-        if bytes(memoryview(content)[:1]) == b'"':
-            return [TextPart(text=msgspec.json.decode(content, type=str))]
-        return [_read_part(raw) for raw in _parts.decode(content)]
-    except msgspec.DecodeError as error:
+        return _read_parts(content)
+    except _REFUSED as error:
+        scrubbed = _scrub(bytes(content), error)
+    try:
+        return _read_parts(Raw(scrubbed))
+    except _REFUSED as error:
         raise InvalidEntry(str(error)) from error
+
+
+def _read_parts(content: Raw) -> list[Part | Raw]:
+    if bytes(memoryview(content)[:1]) == b'"':
+        return [TextPart(text=msgspec.json.decode(content, type=str))]
+    return [_read_part(raw) for raw in _parts.decode(content)]
 
 
 def _read_part(raw: Raw) -> Part | Raw:
@@ -594,14 +608,14 @@ def encode(entry: AnyEntry) -> bytes:
     try:
         return _encoder.encode(entry)
     except UnicodeEncodeError:
-        return _dump(_plain(entry))
+        return _written(entry)
 
 
 def raw_json(value: object) -> Raw:
     """Any JSON value as bytes. Raises `InvalidEntry` for NaN, infinities and what is no JSON."""
     try:
         return Raw(_dump(value))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidEntry(f"this is no JSON: {error}") from error
 
 
@@ -611,29 +625,34 @@ def _dump(value: object) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _plain(value: object) -> object:
-    """A model as plain values, as msgspec would write it."""
+def _written(value: object) -> bytes:
+    """A model as msgspec would write it, but for lone surrogates; what is JSON already stays as it is."""
     match value:
         case Struct():
             config = value.__struct_config__
-            members: dict[str, object] = {config.tag_field: config.tag} if config.tag_field else {}
             names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
-            members |= {name: _plain(getattr(value, field)) for field, name in names}
-            return {name: member for name, member in members.items() if member is not None}
+            members = [(name, getattr(value, field)) for field, name in names]
+            kind = [(config.tag_field, config.tag)] if config.tag_field else []
+            return _object([*kind, *(member for member in members if member[1] not in (None, ABSENT))])
         case Raw():
-            return json.loads(bytes(value)) if value else None
+            return bytes(value)
         case list():
-            return [_plain(item) for item in cast("list[object]", value)]
+            return b"[" + b",".join(_written(item) for item in cast("list[object]", value)) + b"]"
         case dict():
-            return {name: _plain(item) for name, item in cast("dict[str, object]", value).items()}
+            return _object(cast("dict[str, object]", value).items())
         case _:
-            return value
+            return _dump(value)
+
+
+def _object(members: Iterable[tuple[str, object]]) -> bytes:
+    return b"{" + b",".join(_dump(name) + b":" + _written(value) for name, value in members) + b"}"
 
 
 def fact_of(entry: AnyEntry) -> MessageCreated | MessageDeleted | Attachment | None:
     """The payload of a custom message; None for every other line."""
-    data = entry.data
-    return cast("MessageCreated | MessageDeleted | Attachment", data.data) if isinstance(data, CustomMessage) else None
+    if not isinstance(entry.data, CustomMessage):
+        return None
+    return cast("MessageCreated | MessageDeleted | Attachment", entry.data.data)  # pyright: ignore[reportUnknownMemberType] - isinstance cannot name the payload's type
 
 
 # --- making -------------------------------------------------------------------------------------------------------

@@ -5,8 +5,10 @@
     IshikiError
     ├── InvalidId              an id that is not of the shape of contract section 9
     ├── InvalidEntry           a line or value that is no entry of the format
+    │   └── MalformedLine      a line that is no JSON at all
     ├── FolderHeld             another process owns the data folder
     ├── FolderUnusable         the data folder cannot be made or written
+    ├── AddressTaken           our HTTP API cannot listen where it was told to
     ├── LogUnavailable         the disk did not take an append; asking again may help
     ├── UnknownEntry           a cursor names an entry that the log does not hold
     ├── UnknownSession         no session of that id
@@ -37,12 +39,20 @@ class InvalidEntry(IshikiError):
     """A line, or a value meant to become one, that is no entry of the format."""
 
 
+class MalformedLine(InvalidEntry):
+    """A line that is no JSON: both parsers refuse it (contract section 9, "Log")."""
+
+
 class FolderHeld(IshikiError):
     """Another process owns the data folder."""
 
 
 class FolderUnusable(IshikiError):
     """The data folder cannot be made, read or written."""
+
+
+class AddressTaken(IshikiError):
+    """Our HTTP API cannot listen where it was told to."""
 
 
 class LogUnavailable(IshikiError):

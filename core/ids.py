@@ -2,6 +2,7 @@
 
 import os
 import re
+import threading
 import uuid
 from collections.abc import Iterator
 from typing import Literal, NewType
@@ -111,7 +112,11 @@ def business_connection_of(session: SessionId) -> str | None:
     kept = found and found["business"]
     if not kept:
         return None
-    return re.sub(rb"%([0-9A-F]{2})", lambda code: bytes([int(code[1], 16)]), kept.encode()).decode()
+    decoded = re.sub(rb"%([0-9A-F]{2})", lambda code: bytes([int(code[1], 16)]), kept.encode())
+    try:
+        return decoded.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidId("that session's business connection is no text") from error
 
 
 def is_uuid(text: str) -> bool:
@@ -120,18 +125,19 @@ def is_uuid(text: str) -> bool:
 
 
 def new_uuid() -> str:
-    """A random UUID v4 as text."""
-    return next(_uuids)
+    """A random UUID v4 as text. Any thread may ask."""
+    with _one_at_a_time:
+        return next(_uuids)
 
 
 def new_entry_id() -> EntryId:
     """The id of a new log line."""
-    return EntryId(next(_uuids))
+    return EntryId(new_uuid())
 
 
 def new_turn_id() -> TurnId:
     """The id of a new turn."""
-    return TurnId(next(_uuids))
+    return TurnId(new_uuid())
 
 
 def asset_id(session: SessionId, platform: str, message: str, file: str) -> AssetId:
@@ -158,3 +164,4 @@ def _make_uuids() -> Iterator[str]:
 
 
 _uuids = _make_uuids()
+_one_at_a_time = threading.Lock()

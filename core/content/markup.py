@@ -54,6 +54,23 @@ def render(nodes: Iterable[Node]) -> str:
     return "".join(escape(node) if isinstance(node, str) else str(_built(node)) for node in nodes)
 
 
+def joined(nodes: Iterable[Node]) -> list[Node]:
+    """`nodes` in the form that `parse` gives: neighbouring texts as one string, no text empty."""
+    whole: list[Node] = []
+    texts: list[str] = []
+    for node in nodes:
+        if isinstance(node, str):
+            texts.append(node)
+            continue
+        if text := "".join(texts):
+            whole.append(text)
+        texts.clear()
+        whole.append(node)
+    if text := "".join(texts):
+        whole.append(text)
+    return whole
+
+
 def _built(element: Element) -> Custom:
     children = [child if isinstance(child, str) else _built(child) for child in element.children]
     return Custom(element.tag, dict(element.attributes), children)
@@ -126,7 +143,7 @@ class _Reader:
     def finish(self) -> list[Node]:
         while len(self._open) > 1:
             self._leave_unclosed()
-        return _joined(self._open[0].children)
+        return joined(self._open[0].children)
 
     def _close(self, name: str, source: str) -> None:
         if self._too_deep and self._too_deep[-1] == name:
@@ -137,7 +154,7 @@ class _Reader:
                 self._leave_unclosed()
             closed = self._open.pop()
             self._too_deep.clear()
-            element = Element(closed.tag, closed.attributes, tuple(_joined(closed.children)))
+            element = Element(closed.tag, closed.attributes, tuple(joined(closed.children)))
             self._open[-1].children.append(element)
         else:
             self.add_text(source)
@@ -146,22 +163,6 @@ class _Reader:
         frame = self._open.pop()
         self.add_text(_unescaped(frame.source))
         self._open[-1].children.extend(frame.children)
-
-
-def _joined(nodes: list[Node]) -> list[Node]:
-    joined: list[Node] = []
-    texts: list[str] = []
-    for node in nodes:
-        if isinstance(node, str):
-            texts.append(node)
-            continue
-        if texts:
-            joined.append("".join(texts))
-            texts.clear()
-        joined.append(node)
-    if texts:
-        joined.append("".join(texts))
-    return joined
 
 
 def _attributes(source: str) -> dict[str, str | Literal[True]]:

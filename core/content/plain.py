@@ -23,9 +23,7 @@ def plain_text(content: str | Iterable[Node]) -> str:
     A mention is `@name`, a channel `#name`, an emoji `:name:`, media `[image: title]`; a link shows its address
     beside its text; a quote's lines begin with `> `; blocks stand on lines of their own.
     """
-    lines = _Lines()
-    lines.write(parse(content) if isinstance(content, str) else content)
-    return lines.text()
+    return _text(parse(content) if isinstance(content, str) else content, quoted=False)
 
 
 def mentions(content: str | Iterable[Node]) -> frozenset[str]:
@@ -66,50 +64,32 @@ def _elements(nodes: Iterable[Node], outside: str = "") -> Iterator[Element]:
             yield from _elements(node.children, outside)
 
 
-class _Lines:
-    """Text in the making, which knows whether it stands at the start of a line."""
-
-    def __init__(self) -> None:
-        self._written: list[str] = []
-        self._break_pending = False
-
-    def text(self) -> str:
-        return "".join(self._written)
-
-    def write(self, nodes: Iterable[Node]) -> None:
-        for node in nodes:
-            if isinstance(node, str):
-                self._add(node)
-            elif node.tag in _BLOCKS:
-                self._break_pending = bool(self._written)
-                self._add(
-                    "\n".join(f"> {line}" for line in plain_text(node.children).split("\n"))
-                    if node.tag == "quote"
-                    else plain_text(node.children)
-                )
-                self._break_pending = True
-            elif leaf := _leaf(node):
-                self._add(leaf)
-            else:
-                self._write_inline(node)
-
-    def _write_inline(self, node: Element) -> None:
-        self.write(node.children)
-        address = node.text("href") if node.tag == "a" else ""
-        if address and address != plain_text(node.children):
-            self._add(f" ({address})" if node.children else address)
-
-    def _add(self, text: str) -> None:
+def _text(nodes: Iterable[Node], *, quoted: bool) -> str:
+    written: list[str] = []
+    at_block_edge = False
+    for node in nodes:
+        text = node if isinstance(node, str) else _element_text(node, quoted=quoted)
+        is_block = isinstance(node, Element) and node.tag in _BLOCKS
         if not text:
-            return
-        if self._break_pending and not text.startswith("\n") and not self._written[-1].endswith("\n"):
-            self._written.append("\n")
-        self._break_pending = False
-        self._written.append(text)
+            continue
+        if written and (is_block or at_block_edge) and not written[-1].endswith("\n") and not text.startswith("\n"):
+            written.append("\n")
+        written.append(text)
+        at_block_edge = is_block
+    return "".join(written)
 
 
-def _leaf(element: Element) -> str:
-    """What stands for an element that has no text of its own; empty for every other element."""
+def _element_text(element: Element, *, quoted: bool) -> str:
+    inner = _text(element.children, quoted=quoted or element.tag == "quote")
+    if element.tag == "quote" and not quoted:  # one mark however deep, or the text would grow with its depth
+        return "\n".join(f"> {line}" for line in inner.split("\n"))
+    if element.tag == "a" and (address := element.text("href")) and address != inner:
+        return f"{inner} ({address})" if inner else address
+    return inner or _stand_in(element)
+
+
+def _stand_in(element: Element) -> str:
+    """What is read where an element has no text of its own; empty if its kind needs some."""
     name = element.text("name")
     match element.tag:
         case "at":

@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import structlog
+
 from core.log.disk import Disk
 
-MOST_OPEN: Final = 128
+MOST_OPEN: Final = 512
+
+logger = structlog.get_logger()
 
 
 @dataclass(slots=True)
@@ -52,8 +56,10 @@ class Descriptors:
         return ends
 
     def cut_back(self, ends: dict[str, int]) -> None:
-        """Cut off what stands behind the acknowledged end of these files."""
+        """Cut off what stands behind the acknowledged end of these files. One that is gone was removed meanwhile."""
         for session, end in ends.items():
+            if not self._path(session).exists():
+                continue
             descriptor = self._disk.open(self._path(session))
             try:
                 if self._disk.size(descriptor) > end:
@@ -76,6 +82,8 @@ class Descriptors:
         except OSError:
             self._disk.close(descriptor)
             raise
+        if not ended:
+            logger.warning("log_torn_tail", session=session, cure="the torn line is closed off; nothing else is lost")
         file = self._open[session] = _OpenFile(descriptor, end, ended)
         return file
 

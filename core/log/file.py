@@ -30,6 +30,9 @@ class FileLog:
     def append(self, lines: Sequence[bytes], sidecars: Sidecars = NO_SIDECARS) -> asyncio.Future[list[Line]]:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[list[Line]] = loop.create_future()
+        if not lines:
+            done.set_result([])
+            return done
         done.add_done_callback(self._grow)
         self._journal.put(Batch(self._session, lines, sidecars, loop, done))
         return done
@@ -48,6 +51,10 @@ class FileLog:
     def search_back(self, needle: bytes) -> Iterator[Line]:
         with self._reading() as read_at:
             yield from cut.containing(read_at, self._size, needle)
+
+    def number_at(self, position: int) -> int:
+        with self._reading() as read_at:
+            return cut.number_at(read_at, position)
 
     def _grow(self, done: asyncio.Future[list[Line]]) -> None:
         if not done.cancelled() and done.exception() is None and (added := done.result()):

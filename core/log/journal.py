@@ -11,19 +11,22 @@ import queue
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import structlog
 
 from core.errors import FolderUnusable, LogUnavailable
+from core.health import Health
 from core.log.descriptors import Descriptors
 from core.log.disk import Disk
 from core.log.port import Line, Sidecars
 from core.log.records import Record, pack, put_back, sync_paths, unpack
 
 TURN_OVER_AT: Final = 8 * 1024 * 1024
+MOST_TOGETHER: Final = 256
+"""Batches in one commit. Each may open one more session file, and a process may have 1024 open by default."""
 
 logger = structlog.get_logger()
 
@@ -40,16 +43,6 @@ class Batch:
     start: int = 0
     content: bytes = b""
     failure: Exception | None = None
-
-
-@dataclass(slots=True)
-class _Counts:
-    """What an operator may want to know; read by metrics, written by the committer alone."""
-
-    commits: int = 0
-    batches: int = 0
-    failures: int = 0
-    last_error: str | None = field(default=None)
 
 
 class Journal:
@@ -73,19 +66,17 @@ class Journal:
         self._unsynced: set[Path] = set()
         self._broken = False
         self._cut: dict[str, int] = {}
-        self.counts = _Counts()
-
-    @property
-    def healthy(self) -> bool:
-        """Whether the last commit was taken by the disk."""
-        return not self._broken
+        self.health = Health("disk", problem=None)
 
     def start(self) -> None:
         """Recover, then take batches. Blocks."""
         try:
             for folder in (self._runtimes, self._path.parent):
                 self._disk.make_folder(folder)
-            self._renew(self._disk.open(self._path))
+            journal = self._disk.open(self._path)
+            for folder in (self._path.parent, self._path.parent.parent):
+                self._disk.sync_folder(folder)
+            self._renew(journal)
         except OSError as error:
             raise FolderUnusable(
                 f"the data folder {self._path.parent.parent} cannot be used ({error.strerror}); "
@@ -101,10 +92,21 @@ class Journal:
         self._waiting.put(None)
         self._thread.join()
         self._thread = None
+        self._refuse_waiting()
 
     def put(self, batch: Batch) -> None:
         """Queue a batch; its future is done when it is durable, or fails with `LogUnavailable`."""
         self._waiting.put(batch)
+        if self._thread is None:
+            self._refuse_waiting()
+
+    def _refuse_waiting(self) -> None:
+        """Nobody takes batches any more: whoever comes late is told so instead of waiting for ever."""
+        with suppress(queue.Empty):
+            while True:
+                if (batch := self._waiting.get_nowait()) is not None:
+                    batch.failure = OSError("the journal is stopped")
+                    _wake([batch])
 
     # --- the committer thread -------------------------------------------------------------------------------------
 
@@ -118,6 +120,8 @@ class Journal:
                     stopping = True
                 else:
                     group.append(item)
+                if len(group) >= MOST_TOGETHER:
+                    break
                 try:
                     item = self._waiting.get_nowait()
                 except queue.Empty:
@@ -138,16 +142,14 @@ class Journal:
                 self._mend()
             ready = self._lay_out(group)
             self._write(ready)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - handed to all who wait; a dead committer would let them wait for ever
             self._broken = True
-            self.counts.failures += 1
-            self.counts.last_error = error.strerror or type(error).__name__
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            self.health.ill(f"the disk does not take writes ({reason}); make room or mend it, and it goes on by itself")
             for batch in group:
                 batch.failure = batch.failure or error
         else:
-            self.counts.commits += 1
-            self.counts.batches += len(ready)
-            self.counts.last_error = None
+            self.health.well()
         _wake(group)
         if not self._broken and self._end >= self._turn_over_at:
             try:

@@ -6,6 +6,7 @@ inside JSON strings (log-format 1).
 
 import json
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from core.log.port import Line
 
@@ -15,42 +16,57 @@ ReadAt = Callable[[int, int], bytes]
 _BLOCK = 256 * 1024
 
 
+class Cut(NamedTuple):
+    """Everything between two line feeds, also what is blank; ``ended``: an LF follows."""
+
+    start: int
+    raw: bytes
+    ended: bool
+
+
+def cuts(read_at: ReadAt, start: int, size: int, *, block: int = _BLOCK) -> Iterator[Cut]:
+    """All of ``[start, size)`` in pieces; a piece without LF comes last, and is not there when the LF is."""
+    position = offset = start
+    kept: list[bytes] = []
+    while offset < size and (chunk := read_at(offset, min(block, size - offset))):
+        offset += len(chunk)
+        first, *more = chunk.split(b"\n")
+        kept.append(first)
+        for later in more:
+            raw = b"".join(kept)
+            yield Cut(position, raw, ended=True)
+            position += len(raw) + 1
+            kept = [later]
+    if raw := b"".join(kept):
+        yield Cut(position, raw, ended=False)
+
+
 def forward(read_at: ReadAt, start: int, size: int, *, block: int = _BLOCK) -> Iterator[Line]:
     """Lines of ``[start, size)``. A last line without LF counts if it is whole JSON; else it is a torn tail."""
-    position, kept = start, b""
-    offset = start
-    while offset < size:
-        chunk = read_at(offset, min(block, size - offset))
-        if not chunk:
-            break
-        offset += len(chunk)
-        *lines, kept = (kept + chunk).split(b"\n")
-        for raw in lines:
-            end = position + len(raw) + 1
-            if raw.strip():
-                yield Line(position, end, raw)
-            position = end
-    if kept.strip() and is_whole(kept):
-        yield Line(position, position + len(kept), kept)
+    for position, raw, ended in cuts(read_at, start, size, block=block):
+        if raw.strip() and (ended or is_whole(raw)):
+            yield Line(position, position + len(raw) + ended, raw)
 
 
 def backward(read_at: ReadAt, size: int, *, block: int = 64 * 1024) -> Iterator[Line]:
     """The lines of ``[0, size)`` from the end, read block by block."""
     offset = end = size
-    kept, ended = b"", False
+    kept: list[bytes] = []
+    ended = False
     while offset > 0:
         start = max(0, offset - block)
-        kept = _exactly(read_at, start, offset - start) + kept
+        *earlier, last = _exactly(read_at, start, offset - start).split(b"\n")
         offset = start
-        first, *rest = kept.split(b"\n")
-        for raw in reversed(rest):
+        kept.append(last)
+        for before in reversed(earlier):
+            raw = b"".join(reversed(kept))
             if raw.strip() and (ended or is_whole(raw)):
                 yield Line(end - len(raw), end + ended, raw)
             end -= len(raw) + 1
-            ended = True
-        kept = first
-    if kept.strip() and (ended or is_whole(kept)):
-        yield Line(0, end + ended, kept)
+            kept, ended = [before], True
+    raw = b"".join(reversed(kept))
+    if raw.strip() and (ended or is_whole(raw)):
+        yield Line(0, end + ended, raw)
 
 
 def containing(read_at: ReadAt, size: int, needle: bytes, *, block: int = 1024 * 1024) -> Iterator[Line]:
@@ -66,6 +82,12 @@ def containing(read_at: ReadAt, size: int, needle: bytes, *, block: int = 1024 *
         if line.end > 0 and (line.end < size or is_whole(line.raw)):
             yield line
         end = line.start
+
+
+def number_at(read_at: ReadAt, position: int, *, block: int = _BLOCK) -> int:
+    """The 1-based number of the line that starts at a position."""
+    starts = range(0, position, block)
+    return 1 + sum(read_at(start, min(block, position - start)).count(b"\n") for start in starts)
 
 
 def is_whole(raw: bytes) -> bool:

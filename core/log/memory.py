@@ -19,7 +19,7 @@ class MemoryLog:
         return len(self._content)
 
     def append(self, lines: Sequence[bytes], sidecars: Sidecars = NO_SIDECARS) -> asyncio.Future[list[Line]]:
-        if self._content and not self._content.endswith(b"\n"):
+        if lines and self._content and not self._content.endswith(b"\n"):
             self._content += b"\n"
         added: list[Line] = []
         for raw in lines:
@@ -43,6 +43,9 @@ class MemoryLog:
 
     def search_back(self, needle: bytes) -> Iterator[Line]:
         return cut.containing(self._read_at, self.size, needle)
+
+    def number_at(self, position: int) -> int:
+        return cut.number_at(self._read_at, position)
 
     def _read_at(self, offset: int, count: int) -> bytes:
         return bytes(self._content[offset : offset + count])

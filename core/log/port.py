@@ -34,7 +34,8 @@ class Log(Protocol):
         """Add a batch in one write; done when it would survive a power cut.
 
         Batches stand in the order of the calls and never interleave. Raises `LogUnavailable` through the future when
-        the disk does not take it; nothing of the batch is then read, and the next one is not glued onto it.
+        the disk does not take it; nothing of the batch is then read, and the next one is not glued onto it. A batch
+        without lines writes nothing.
         """
         ...
 
@@ -48,4 +49,8 @@ class Log(Protocol):
 
     def search_back(self, needle: bytes) -> Iterator[Line]:
         """Lines that hold these bytes, from the end backwards, without looking at lines in between."""
+        ...
+
+    def number_at(self, position: int) -> int:
+        """The 1-based number of the line that starts at a position, as people and editors count."""
         ...

@@ -68,7 +68,18 @@ class Session:
     timer and no open file.
     """
 
-    __slots__ = ("_draining", "_grown", "_log", "_on_append", "_reported", "_spawn", "_state", "_waiting", "id")
+    __slots__ = (
+        "_draining",
+        "_grown",
+        "_has_written",
+        "_log",
+        "_on_append",
+        "_reported",
+        "_spawn",
+        "_state",
+        "_waiting",
+        "id",
+    )
 
     def __init__(self, session_id: SessionId, log: Log, *, on_append: OnAppend, spawn: Spawn) -> None:
         self.id = session_id
@@ -78,6 +89,7 @@ class Session:
         self._state: SessionState | None = None
         self._waiting: list[_Waiting] = []
         self._draining = False
+        self._has_written = False
         self._grown: asyncio.Event | None = None
         self._reported: set[int] = set()
 
@@ -168,6 +180,7 @@ class Session:
     # --- appending ------------------------------------------------------------------------------------------------
 
     async def _drain(self) -> None:
+        group: list[_Waiting] = []
         try:
             while self._waiting:
                 group, self._waiting = self._waiting, []
@@ -179,7 +192,7 @@ class Session:
                             waiting.done.set_exception(error)
         finally:
             self._draining = False
-            for waiting in self._waiting:
+            for waiting in [*group, *self._waiting]:
                 waiting.done.cancel()
 
     async def _write(self, group: list[_Waiting]) -> None:
@@ -210,6 +223,8 @@ class Session:
         added = [Recorded(entry, *line) for entry, line in zip(entries, lines, strict=True)]
         for entry in entries:
             state.apply(entry)
+        state.trim()
+        self._has_written = True
         if self._grown is not None:
             self._grown.set()
             self._grown = None
@@ -247,7 +262,8 @@ class Session:
         else:
             start = 0
         state = fold(reversed(tail), complete=start == 0)
-        state.inherited_turn = state.open_turn
+        if not self._has_written:
+            state.inherited_turn = state.open_turn
         return state
 
     def _look_up(self, key: MessageKey) -> Standing | None:
@@ -285,7 +301,8 @@ class Session:
         except InvalidEntry as error:
             if line.start not in self._reported and len(self._reported) < MOST_REPORTED:
                 self._reported.add(line.start)
-                logger.warning("log_line_skipped", session=self.id, offset=line.start, reason=str(error))
+                number = self._log.number_at(line.start)
+                logger.warning("log_line_skipped", session=self.id, line=number, reason=str(error))
             return None
 
 

@@ -14,7 +14,6 @@ from msgspec.structs import replace as changed
 from core.entries import (
     AnyEntry,
     Attachment,
-    CustomMessage,
     Edited,
     MessageCreated,
     MessageDeleted,
@@ -22,8 +21,8 @@ from core.entries import (
     TurnAborted,
     TurnDone,
     TurnFailed,
-    TurnStart,
     custom_message,
+    fact_of,
 )
 from core.ids import ChannelId, EntryId, MessageId, TurnId, UserId
 from core.sessions.facts import Fact, Media, Retracted, Said
@@ -42,7 +41,11 @@ class MessageKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the log says of one message. ``version`` is a hash of its newest content, media included."""
+    """What the log says of one message.
+
+    ``version`` is a hash of its newest content, media included; ``versions`` are those of its newest edit time, as
+    older edits count no more.
+    """
 
     author: UserId | None = None
     sent_at: int = 0
@@ -50,7 +53,7 @@ class Standing:
     revision: int = 0
     edited_at: int = 0
     version: int = 0
-    versions: frozenset[tuple[int, int]] = frozenset()
+    versions: frozenset[int] = frozenset()
     deleted: bool = False
 
     @property
@@ -94,38 +97,37 @@ class SessionState:
         if self.complete or not isinstance(fact, Said | Retracted):
             return None
         key = key_of(fact.message)
-        if key in self._messages:
-            return None
-        fresh = isinstance(fact, Said) and fact.edited_at is None and number_of(key.message_id) > self.highest
-        return None if fresh else key
+        original = isinstance(fact, Said) and fact.edited_at is None
+        known = self._messages.get(key)
+        if known is not None:
+            # Of a message whose edits are remembered the original may stand further up.
+            return key if original and not known.original and not known.deleted else None
+        return None if original and number_of(key.message_id) > self.highest else key
 
     def remember(self, key: MessageKey, standing: Standing) -> None:
         """Keep what was found in the file about an older message."""
         self._messages[key] = standing
         self._messages.move_to_end(key)
-        while len(self._messages) > MOST_MESSAGES:
+
+    def trim(self, most: int = MOST_MESSAGES) -> None:
+        """Let go of the messages least lately touched. Not while something is being decided: it may need them."""
+        while len(self._messages) > most:
             self._messages.popitem(last=False)
             self.complete = False
 
     def apply(self, entry: AnyEntry) -> None:
         """Take one line of the log."""
         self.last_entry = entry.id
-        match entry.data:
-            case CustomMessage(data=MessageCreated() | MessageDeleted() as fact):
-                key = key_of(fact)
-                self.remember(key, fold_message(self.standing(key) or Standing(), fact))
-                if isinstance(fact, MessageCreated):
-                    self.highest = max(self.highest, number_of(key.message_id))
-            case TurnStart(turn_id=turn):
-                self.open_turn = turn
-            case TurnDone() | TurnFailed() | TurnAborted():
-                self.open_turn = self.inherited_turn = None
-            case Narrative():
-                pass  # the one kind that may follow the end of its turn
-            case _ if entry.turn_id is not None:
-                self.open_turn = entry.turn_id
-            case _:
-                pass
+        fact = fact_of(entry)
+        if isinstance(fact, MessageCreated | MessageDeleted):
+            key = key_of(fact)
+            self.remember(key, fold_message(self.standing(key) or Standing(), fact))
+            if isinstance(fact, MessageCreated):
+                self.highest = max(self.highest, number_of(key.message_id))
+        if isinstance(entry.data, TurnDone | TurnFailed | TurnAborted):
+            self.open_turn = self.inherited_turn = None
+        elif entry.turn_id is not None and not isinstance(entry.data, Narrative):  # which may follow its turn's end
+            self.open_turn = entry.turn_id
 
 
 class Draft(SessionState):
@@ -153,17 +155,19 @@ def fold_message(standing: Standing, fact: MessageCreated | MessageDeleted) -> S
     """What holds of a message after one more line about it."""
     if isinstance(fact, MessageDeleted):
         return replace(standing, deleted=True, author=standing.author or fact.user_id)
-    version = hash(fact.content)
+    version = _version(fact.content)
     standing = replace(standing, author=fact.user.id, sent_at=fact.timestamp)
     if fact.edited is None:
         newest = standing.version if standing.revision else version
         return replace(standing, original=True, version=newest)
+    newer = fact.edited.timestamp > standing.edited_at
+    older = fact.edited.timestamp < standing.edited_at
     return replace(
         standing,
         revision=max(standing.revision, fact.edited.revision),
         edited_at=max(standing.edited_at, fact.edited.timestamp),
         version=version,
-        versions=standing.versions | {(fact.edited.timestamp, version)},
+        versions=standing.versions if older else (frozenset() if newer else standing.versions) | {version},
     )
 
 
@@ -189,10 +193,10 @@ def _decide_said(state: SessionState, fact: Said, now: int) -> Decision:
         if standing.original:
             return Decision()
     else:
-        version = hash(message.content)
+        version = _version(message.content)
         if (
             fact.edited_at < standing.edited_at
-            or (fact.edited_at, version) in standing.versions
+            or (fact.edited_at == standing.edited_at and version in standing.versions)
             or (fact.changed_only and standing.written and version == standing.version)
         ):
             return Decision()
@@ -225,6 +229,11 @@ def _decide_retracted(state: SessionState, fact: Retracted, now: int) -> Decisio
     return Decision((custom_message(message, now=now, turn_id=state.open_turn),))
 
 
+def _version(content: str) -> int:
+    # A lone surrogate is read back from the log as U+FFFD.
+    return hash(content.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
 def key_of(message: MessageCreated | MessageDeleted) -> MessageKey:
     return MessageKey(message.platform, message.self_id, message.channel_id, message.message_id)
 
@@ -239,4 +248,5 @@ def fold(entries: Iterable[AnyEntry], *, complete: bool = True) -> SessionState:
     state = SessionState(complete=complete)
     for entry in entries:
         state.apply(entry)
+    state.trim()
     return state

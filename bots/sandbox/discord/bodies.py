@@ -28,6 +28,10 @@ class Body:
     files: dict[str, File] = field(default_factory=dict[str, File])
 
 
+BODY = web.RequestKey("BODY", Body)
+"""Where the guard leaves the body that it has read, for the routes."""
+
+
 async def read(request: web.Request) -> Body:
     """Read JSON, or multipart with `payload_json` and `files[n]` (API reference, Uploading Files)."""
     if not request.content_type.startswith("multipart/"):

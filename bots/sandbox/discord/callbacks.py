@@ -5,13 +5,12 @@ from typing import cast
 from aiohttp import web
 
 from bots.sandbox.discord import bodies, errors
-from bots.sandbox.discord.bodies import Body
+from bots.sandbox.discord.bodies import BODY, Body
 from bots.sandbox.discord.interactions import (
     COMPONENT,
     DEFERRED_REPLY,
     DEFERRED_UPDATE,
     MODAL,
-    MODAL_SUBMIT,
     REPLY,
     UPDATE,
     Answer,
@@ -26,7 +25,6 @@ from bots.sandbox.discord.model import (
     MessageFlag,
     MessageType,
     Reference,
-    moment_of,
 )
 from bots.sandbox.discord.world import World
 
@@ -51,7 +49,7 @@ class CallbackRoutes:
 
     async def callback(self, request: web.Request) -> web.Response:
         interaction = self._interactions.to_answer(request.match_info["interaction"], request.match_info["token"])
-        body: Body = request["body"]
+        body = request[BODY]
         kind = body.json.get("type")
         inner = Body(cast("JsonObject", body.json.get("data") or {}), body.files)
         answer = Answer(cast("int", kind), interaction)
@@ -72,14 +70,14 @@ class CallbackRoutes:
 
     async def follow_up(self, request: web.Request) -> web.Response:
         answer = self._answer(request)
-        body: Body = request["body"]
+        body = request[BODY]
         first = answer.message
         if first is not None and first.flags & MessageFlag.LOADING:
             self._fill(first, body)
             return self._drawn(first)
         message, allowed = self._compose(answer.interaction, body)
         refuse_empty(message)
-        self._show(message, allowed)
+        self._world.post(message, allowed)
         answer.messages.append(message)
         return self._drawn(message)
 
@@ -88,22 +86,15 @@ class CallbackRoutes:
 
     async def edit(self, request: web.Request) -> web.Response:
         message = self._message(request)
-        body: Body = request["body"]
+        body = request[BODY]
         if message.flags & MessageFlag.LOADING:
             self._fill(message, body)
-        elif message.flags & MessageFlag.EPHEMERAL:
-            self._unseen(lambda world: revise(world, message, body))
         else:
             revise(self._world, message, body)
         return self._drawn(message)
 
     async def delete(self, request: web.Request) -> web.Response:
-        message = self._message(request)
-        if message.flags & MessageFlag.EPHEMERAL:
-            message.deleted = True
-            self._world.changed()
-        else:
-            self._world.delete([message])
+        self._world.delete([self._message(request)])
         return web.Response(status=204)
 
     def _reply(self, answer: Answer, body: Body) -> None:
@@ -112,7 +103,7 @@ class CallbackRoutes:
             message.flags |= MessageFlag.LOADING
         else:
             refuse_empty(message)
-        self._show(message, allowed)
+        self._world.post(message, allowed)
         answer.message = message
         answer.messages.append(message)
 
@@ -130,14 +121,6 @@ class CallbackRoutes:
             message.reference = Reference(origin.channel.id, origin.id, guild_id)
         return message, allowed
 
-    def _show(self, message: Message, allowed: AllowedMentions | None) -> None:
-        """Post it; an ephemeral one is in nobody's history, and no event tells of it."""
-        if message.flags & MessageFlag.EPHEMERAL:
-            message.id = self._world.ids.new()
-            message.timestamp = moment_of(message.id)
-        else:
-            self._world.post(message, allowed)
-
     def _fill(self, message: Message, body: Body) -> None:
         """Put the content into a deferred reply: no edit, as nobody has seen it before."""
         draft, allowed = compose(self._world, message.channel, body)
@@ -145,9 +128,8 @@ class CallbackRoutes:
         message.flags &= ~MessageFlag.LOADING
         message.content, message.embeds = draft.content, draft.embeds
         message.components, message.attachments = draft.components, draft.attachments
-        self._unseen(lambda world: world.resolve_mentions(message, allowed or AllowedMentions()))
-        if not message.flags & MessageFlag.EPHEMERAL:
-            self._world.refresh(message)
+        self._world.resolve_mentions(message, allowed or AllowedMentions())
+        self._world.refresh(message)
 
     def _answer(self, request: web.Request) -> Answer:
         if request.match_info["application"] != self._world.bot.id:
@@ -157,10 +139,11 @@ class CallbackRoutes:
     def _message(self, request: web.Request) -> Message:
         answer = self._answer(request)
         wanted = request.match_info["message"]
-        for message in [answer.message, *answer.messages]:
-            if message is not None and wanted in (message.id, "@original") and not message.deleted:
-                return message
-        raise errors.unknown("Message")
+        known = {message.id: message for message in answer.messages}
+        message = answer.message if wanted == "@original" else known.get(wanted)
+        if message is None or message.deleted:
+            raise errors.unknown("Message")
+        return message
 
     def _drawn(self, message: Message) -> web.Response:
         return bodies.answer(self._world.payloads.rest(message))

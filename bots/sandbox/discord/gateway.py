@@ -1,117 +1,26 @@
-"""The gateway: sessions, their backlog, and the sockets that read it (Gateway, Connection Lifecycle).
-
-A session is a numbered list of dispatches; a connection is a place in it. What a session would have been told is
-written to its list whether or not a socket is open, so resuming is nothing but reading on.
-"""
+"""The gateway: who may connect, identify and resume (Gateway, Connection Lifecycle and Close Event Codes)."""
 
 import asyncio
 import json
-import secrets
-import zlib
-from collections.abc import Callable
 from typing import cast
 
 from aiohttp import ClientConnectionResetError, WSCloseCode, WSMessage, WSMsgType, web
 
 from bots.sandbox.discord import payloads
 from bots.sandbox.discord.model import PRIVILEGED, Event, Intent, JsonObject
+from bots.sandbox.discord.sessions import Connection, Session
 from bots.sandbox.discord.world import World
 
-DISPATCH, HEARTBEAT, IDENTIFY, PRESENCE, VOICE, RESUME = 0, 1, 2, 3, 4, 6
+HEARTBEAT, IDENTIFY, PRESENCE, VOICE, RESUME = 1, 2, 3, 4, 6
 RECONNECT, REQUEST_MEMBERS, INVALID_SESSION, HELLO, HEARTBEAT_ACK = 7, 8, 9, 10, 11
 
 UNKNOWN_OPCODE, DECODE_ERROR, NOT_AUTHENTICATED, AUTHENTICATION_FAILED, ALREADY_AUTHENTICATED = range(4001, 4006)
 INVALID_SEQUENCE, SESSION_TIMED_OUT, INVALID_VERSION, INVALID_INTENTS, DISALLOWED_INTENTS = 4007, 4009, 4012, 4013, 4014
+ENDING = (AUTHENTICATION_FAILED, INVALID_SEQUENCE, SESSION_TIMED_OUT, *range(4010, 4015))
+"""Codes after which a session cannot be resumed."""
 
 MAX_PAYLOAD = 4096
 """Bytes a client may send at once (Gateway, Sending Events)."""
-
-MAX_BACKLOG = 100_000
-"""Dispatches kept for a session that does not acknowledge; one that missed more must identify anew."""
-
-
-class Session:
-    """What one identified client is told. Outlives its sockets."""
-
-    def __init__(self, intents: Intent, on_dispatch: Callable[[], None]) -> None:
-        self.id = secrets.token_hex(16)
-        self.intents = intents
-        self.sequence = 0
-        self._first = 1
-        self._backlog: list[str] = []
-        self._on_dispatch = on_dispatch
-        self.connection: Connection | None = None
-
-    def dispatch(self, name: str, data: object) -> None:
-        self.sequence += 1
-        frame = {"t": name, "s": self.sequence, "op": DISPATCH, "d": data}
-        self._backlog.append(json.dumps(frame, separators=(",", ":")))
-        if len(self._backlog) > MAX_BACKLOG:
-            self.acknowledge(self._first)
-        if self.connection is not None:
-            self.connection.awake.set()
-        self._on_dispatch()
-
-    def tell(self, event: Event) -> None:
-        """Dispatch an event if its intents are held, without user input if Message Content is not."""
-        if event.intents and not event.intents & self.intents:
-            return
-        hides = event.redacted is not None and Intent.MESSAGE_CONTENT not in self.intents
-        self.dispatch(event.name, event.redacted if hides else event.data)
-
-    def acknowledge(self, sequence: int) -> None:
-        """Forget what the client has."""
-        done = max(0, sequence + 1 - self._first)
-        del self._backlog[:done]
-        self._first += done
-
-    def can_resume(self, sequence: int) -> bool:
-        return sequence + 1 >= self._first
-
-    def after(self, sequence: int) -> list[str]:
-        return self._backlog[sequence + 1 - self._first :]
-
-
-class Connection:
-    """One socket, reading one session from `sent` on."""
-
-    def __init__(self, socket: web.WebSocketResponse, request: web.Request) -> None:
-        self.socket = socket
-        self.session: Session | None = None
-        self.sent = 0
-        self.awake = asyncio.Event()
-        self._request = request
-        self._sending = asyncio.Lock()
-        self._deflate = zlib.compressobj() if request.query.get("compress") == "zlib-stream" else None
-
-    async def send(self, op: int, data: object) -> None:
-        await self._send(json.dumps({"t": None, "s": None, "op": op, "d": data}))
-
-    async def pump(self) -> None:
-        """Send the session's dispatches as they come, until cancelled or cut."""
-        try:
-            while True:
-                await self.awake.wait()
-                self.awake.clear()
-                if self.session is not None:
-                    for frame in self.session.after(self.sent):
-                        self.sent += 1
-                        await self._send(frame)
-        except ClientConnectionResetError:
-            return  # the reading side sees the end too, and clears up
-
-    def abort(self) -> None:
-        """Cut the line as a broken cable would: no close frame."""
-        if self._request.transport is not None:
-            self._request.transport.abort()
-
-    async def _send(self, text: str) -> None:
-        async with self._sending:
-            if self._deflate is None:
-                await self.socket.send_str(text)
-            else:
-                data = self._deflate.compress(text.encode()) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
-                await self.socket.send_bytes(data)
 
 
 class Closed(Exception):
@@ -143,14 +52,14 @@ class Gateway:
         """One connection, from HELLO to its end."""
         socket = web.WebSocketResponse(compress=False, max_msg_size=0)
         await socket.prepare(request)
-        connection = Connection(socket, request)
+        connection = Connection(socket, request, self._world.changed)
         self.connections.add(connection)
         pump = asyncio.create_task(connection.pump(), name="gateway pump")
         try:
             await self._greet(connection, request.query.get("v"))
             await self._listen(connection)
         except Closed as closed:
-            await socket.close(code=closed.code, message=str(closed).encode())
+            await connection.close(closed.code, str(closed))
         except ClientConnectionResetError:
             pass  # the client is gone; its session stays
         finally:
@@ -163,7 +72,7 @@ class Gateway:
         """Cut every socket without a close frame; sessions stay resumable."""
         for connection in tuple(self.connections):
             connection.abort()
-        await self._world.until(lambda: not any(session.connection for session in self.sessions.values()))
+        await self._world.until(lambda: not self.connections, within=5.0)
 
     async def ask_to_reconnect(self) -> None:
         """Send RECONNECT (op 7): the client is to close and resume."""
@@ -179,11 +88,9 @@ class Gateway:
             await connection.send(INVALID_SESSION, resumable)
 
     async def close(self, code: int, reason: str = "") -> None:
-        """Close every connection with a code. After a code that forbids resuming the sessions are gone."""
-        if code in (AUTHENTICATION_FAILED, INVALID_SEQUENCE, SESSION_TIMED_OUT) or code >= 4010:
-            self.sessions.clear()
+        """Close every connection with a code."""
         for connection in tuple(self.connections):
-            await connection.socket.close(code=code, message=reason.encode())
+            await connection.close(code, reason)
 
     async def _greet(self, connection: Connection, version: str | None) -> None:
         if version != "10":
@@ -200,6 +107,7 @@ class Gateway:
             except TimeoutError:
                 raise Closed(SESSION_TIMED_OUT, "Session timed out.") from None
             if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
+                connection.their_code = message.data if message.type is WSMsgType.CLOSE else None
                 return
             op, data = _decode(message.data)
             if op == HEARTBEAT:
@@ -266,11 +174,14 @@ class Gateway:
         session.connection = connection
 
     def _leave(self, connection: Connection) -> None:
-        """The socket has ended. A client that closed with 1000 or 1001 has logged out; any other may resume."""
+        """The socket has ended. The session too, if the client logged out by closing with 1000 or 1001, or if we closed
+        with a code after which it must identify anew.
+        """
         session = connection.session
         if session is not None:
             session.connection = None
-            if connection.socket.close_code in (WSCloseCode.OK, WSCloseCode.GOING_AWAY):
+            ours, theirs = connection.our_code, connection.their_code
+            if ours in ENDING if ours is not None else theirs in (WSCloseCode.OK, WSCloseCode.GOING_AWAY):
                 self.sessions.pop(session.id, None)
         self._world.changed()
 

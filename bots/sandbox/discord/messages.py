@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from aiohttp import web
 
 from bots.sandbox.discord import bodies, errors
-from bots.sandbox.discord.bodies import Body
+from bots.sandbox.discord.bodies import BODY, Body
 from bots.sandbox.discord.model import (
     AllowedMentions,
     Channel,
@@ -151,7 +151,7 @@ class MessageRoutes:
         _require(channel, speaking)
         if channel.type is ChannelType.DM and not all(user.accepts_dms for user in channel.recipients):
             raise errors.cannot_message_user()
-        body: Body = request["body"]
+        body = request[BODY]
         message, allowed = compose(self._world, channel, body)
         if body.files:
             _require(channel, Permission.ATTACH_FILES)
@@ -167,7 +167,7 @@ class MessageRoutes:
 
     async def edit(self, request: web.Request) -> web.Response:
         message = self._message(request)
-        body: Body = request["body"]
+        body = request[BODY]
         if message.author is not self._world.bot:
             if body.json.keys() - {"flags"}:
                 raise errors.not_the_author()
@@ -187,7 +187,7 @@ class MessageRoutes:
     async def bulk_delete(self, request: web.Request) -> web.Response:
         channel = self._channel(request)
         _require(channel, Permission.MANAGE_MESSAGES)
-        body: Body = request["body"]
+        body = request[BODY]
         ids = {str(item) for item in body.json.get("messages") or ()}
         if not 2 <= len(ids) <= 100:
             raise errors.bulk_delete_count()

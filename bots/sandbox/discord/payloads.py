@@ -4,33 +4,20 @@ Shapes follow the API reference for v10 (User, Guild, Channel, Message, Poll, Ap
 apply are absent, never null, unless the reference says "nullable".
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bots.sandbox.discord.model import (
     EVERY_PERMISSION,
-    Attachment,
     Channel,
     ChannelType,
     Guild,
     Intent,
     JsonObject,
-    Message,
-    MessageType,
-    Poll,
-    Reference,
     Role,
     Sticker,
     User,
     moment_of,
 )
-
-USER_INPUT: JsonObject = {"content": "", "embeds": [], "attachments": [], "components": []}
-"""What a message is reduced to without the Message Content intent; `poll` goes too."""
-
-REFERRING_TYPES = (MessageType.REPLY, MessageType.COMPONENT_REPLY, MessageType.THREAD_STARTER)
-"""Message types that carry `referenced_message`."""
 
 
 def iso(moment: datetime) -> str:
@@ -255,6 +242,12 @@ def own_guild(place: Guild) -> JsonObject:
     }
 
 
+def partial_emoji(text: str) -> JsonObject:
+    """A character, or `name:id` for a custom emoji."""
+    name, _, custom_id = text.partition(":")
+    return {"id": custom_id or None, "name": name}
+
+
 def sticker_item(item: Sticker) -> JsonObject:
     return {"id": item.id, "name": item.name, "format_type": item.format_type}
 
@@ -269,164 +262,8 @@ def guild_sticker(item: Sticker) -> JsonObject:
     }
 
 
-def attachment(item: Attachment, url: str) -> JsonObject:
-    file = item.file
-    payload: JsonObject = {
-        "id": item.id,
-        "filename": file.name,
-        "size": len(file.data) if file.size is None else file.size,
-        "url": url,
-        "proxy_url": url,
-        "original_content_type": file.content_type,
-        "content_type": file.content_type,
-        "width": item.width,
-        "height": item.height,
-        "description": file.description,
-        "duration_secs": file.duration_secs,
-        "waveform": file.waveform,
-    }
-    return {key: value for key, value in payload.items() if value is not None}
-
-
-def poll(item: Poll, created: datetime) -> JsonObject:
-    answers: list[JsonObject] = []
-    for number, text in enumerate(item.answers, start=1):
-        media: JsonObject = {"text": text}
-        if number <= len(item.emoji) and (emoji := item.emoji[number - 1]) is not None:
-            media["emoji"] = {"id": None, "name": emoji}
-        answers.append({"answer_id": number, "poll_media": media})
-    return {
-        "question": {"text": item.question},
-        "answers": answers,
-        "expiry": iso(created + timedelta(hours=item.hours)),
-        "allow_multiselect": item.multiselect,
-        "layout_type": 1,
-        "results": {"answer_counts": [], "is_finalized": False},
-    }
-
-
-def reference(item: Reference) -> JsonObject:
-    payload: JsonObject = {
-        "type": item.type,
-        "channel_id": item.channel_id,
-        "message_id": item.message_id,
-        "guild_id": item.guild_id,
-    }
-    return {key: value for key, value in payload.items() if value is not None}
-
-
-def reaction(emoji: str, accounts: list[User], bot: User) -> JsonObject:
-    return {
-        "emoji": {"id": None, "name": emoji},
-        "count": len(accounts),
-        "count_details": {"burst": 0, "normal": len(accounts)},
-        "burst_colors": [],
-        "me": bot in accounts,
-        "me_burst": False,
-        "burst_me": False,
-        "burst_count": 0,
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class MessagePayloads:
-    """Draws messages for one bot.
-
-    `sign` gives a fresh link for an attachment; `find` the message with a channel's and a message's id, if it is there.
-    """
-
-    bot: User
-    sign: Callable[[Channel, Attachment], str]
-    find: Callable[[str, str], Message | None]
-
-    def rest(self, item: Message, *, nested: bool = False) -> JsonObject:
-        """A message as REST answers it; `nested` leaves out what a referenced message does not carry itself."""
-        payload = self._core(item) | {
-            "id": item.id,
-            "channel_id": item.channel.id,
-            "author": user(item.author),
-            "tts": item.tts,
-            "mention_everyone": item.mention_everyone,
-            "pinned": item.pinned,
-        }
-        optional: JsonObject = {
-            "webhook_id": item.webhook_id,
-            "application_id": item.application_id,
-            "interaction_metadata": item.interaction_metadata,
-            "nonce": item.nonce,
-        }
-        payload |= {key: value for key, value in optional.items() if value is not None}
-        if item.channel.is_thread:
-            payload["position"] = item.position
-        if item.reactions:
-            payload["reactions"] = [reaction(emoji, who, self.bot) for emoji, who in item.reactions.items()]
-        if item.reference is not None:
-            payload["message_reference"] = reference(item.reference)
-            if item.type in REFERRING_TYPES and not nested:
-                original = self.find(item.reference.channel_id, item.reference.message_id or "")
-                payload["referenced_message"] = None if original is None else self.rest(original, nested=True)
-        if item.snapshot is not None:
-            payload["message_snapshots"] = [{"message": self._core(item.snapshot)}]
-        if item.thread is not None:
-            payload["thread"] = channel(item.thread, self.bot)
-        return payload
-
-    def gateway(self, item: Message) -> JsonObject:
-        """A message as MESSAGE_CREATE and MESSAGE_UPDATE bring it: with the guild, and the members it names."""
-        payload = self.rest(item) | {"channel_type": int(item.channel.type)}
-        place = item.channel.guild
-        if place is None:
-            return payload
-        payload["guild_id"] = place.id
-        if item.author.id in place.members and item.webhook_id is None:
-            payload["member"] = partial_member(place, item.author)
-        payload["mentions"] = [
-            user(who) | ({"member": partial_member(place, who)} if who.id in place.members else {})
-            for who in item.mentions
-        ]
-        return payload
-
-    def redacted(self, item: Message, payload: JsonObject) -> JsonObject | None:
-        """The same without user input; None where the bot may read it anyway (DMs, own messages, mentions of it)."""
-        if item.channel.guild is None or item.author is self.bot or self.bot in item.mentions:
-            return None
-        reduced = payload | USER_INPUT
-        reduced.pop("poll", None)
-        if reduced.get("referenced_message") is not None and item.reference is not None:
-            original = self.find(item.reference.channel_id, item.reference.message_id or "")
-            if original is not None:
-                quoted = reduced["referenced_message"]
-                reduced["referenced_message"] = self.redacted(original, quoted) or quoted
-        if "message_snapshots" in reduced:
-            reduced["message_snapshots"] = [
-                {"message": part["message"] | USER_INPUT} for part in reduced["message_snapshots"]
-            ]
-        return reduced
-
-    def _core(self, item: Message) -> JsonObject:
-        """The part of a message that a snapshot holds too."""
-        payload: JsonObject = {
-            "type": int(item.type),
-            "content": item.content,
-            "mentions": [user(who) for who in item.mentions],
-            "mention_roles": list(item.mention_roles),
-            "attachments": [attachment(part, self.sign(item.channel, part)) for part in item.attachments],
-            "embeds": list(item.embeds),
-            "timestamp": iso(item.timestamp),
-            "edited_timestamp": None if item.edited_timestamp is None else iso(item.edited_timestamp),
-            "flags": int(item.flags),
-            "components": list(item.components),
-        }
-        if item.stickers:
-            payload["sticker_items"] = [sticker_item(part) for part in item.stickers]
-        if item.poll is not None:
-            payload["poll"] = poll(item.poll, item.timestamp)
-        return payload
-
-
-def application(bot: User, granted: Intent, guilds: int) -> JsonObject:
+def application(bot: User, owner: User, granted: Intent, guilds: int) -> JsonObject:
     """The bot's application. `flags` tell which privileged intents are switched on."""
-    owner = User(id=str(int(bot.id) - 1), username="operator", global_name="Operator")
     return {
         "id": bot.id,
         "name": bot.username,

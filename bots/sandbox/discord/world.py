@@ -7,14 +7,15 @@ would not see.
 
 import asyncio
 import io
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import imagesize
 
-from bots.sandbox.discord import payloads
+from bots.sandbox.discord import mentions, payloads
+from bots.sandbox.discord.message_payloads import MessagePayloads
 from bots.sandbox.discord.model import (
     EVERY_PERMISSION,
     AllowedMentions,
@@ -37,28 +38,27 @@ from bots.sandbox.discord.model import (
     moment_of,
 )
 
-_USER = re.compile(r"<@!?(\d+)>")
-_ROLE = re.compile(r"<@&(\d+)>")
-_EVERYONE = re.compile(r"@(?:everyone|here)\b")
+T = TypeVar("T")
 
 
 class World:
     """One bot's Discord. `publish` is where dispatches go; the gateway sets it.
 
     `granted` are the privileged intents switched on in the developer portal: a session that asks for another is
-    refused, and without Message Content REST answers without user input too.
+    refused, and without Message Content REST answers without user input too. `owner` runs the bot and owns the servers.
     """
 
     def __init__(self, bot_name: str, sign: Callable[[Channel, Attachment], str], *, granted: Intent) -> None:
         self.ids = Snowflakes()
-        self.ids.new()
+        self.owner = User(self.ids.new(), "operator", "Operator")
         self.bot = User(self.ids.new(), bot_name, bot=True)
         self.granted = granted
-        self.users: dict[str, User] = {self.bot.id: self.bot}
+        self.users: dict[str, User] = {user.id: user for user in (self.owner, self.bot)}
         self.guilds: dict[str, Guild] = {}
         self.channels: dict[str, Channel] = {}
+        self.attachments: dict[str, Attachment] = {}
         self.publish: Callable[[Event], None] = lambda _event: None
-        self.payloads = payloads.MessagePayloads(self.bot, sign, self.find_message)
+        self.payloads = MessagePayloads(self.bot, sign, self.find_message)
         self._pulse = asyncio.Event()
 
     # People and places
@@ -107,16 +107,19 @@ class World:
 
     def remove_channel(self, channel: Channel) -> None:
         """Delete a channel or thread with all that is in it."""
-        assert channel.guild is not None
-        del self.channels[channel.id]
+        guild = channel.guild
+        assert guild is not None
+        shape = payloads.channel(channel, self.bot)
+        gone = [channel, *(thread for thread in guild.threads.values() if thread.parent is channel)]
+        for place in gone:
+            del self.channels[place.id]
+            guild.channels.pop(place.id, None)
+            guild.threads.pop(place.id, None)
         if channel.is_thread:
-            del channel.guild.threads[channel.id]
-            shape = payloads.channel(channel, self.bot)
             data = {key: shape[key] for key in ("id", "guild_id", "parent_id", "type")}
             self._tell("THREAD_DELETE", data, Intent.GUILDS)
         else:
-            del channel.guild.channels[channel.id]
-            self._tell("CHANNEL_DELETE", payloads.channel(channel, self.bot), Intent.GUILDS)
+            self._tell("CHANNEL_DELETE", shape, Intent.GUILDS)
 
     def direct(self, user: User) -> Channel:
         """The direct messages between the bot and somebody; opened when there are none yet."""
@@ -173,10 +176,15 @@ class World:
 
     def attach(self, files: Iterable[File]) -> list[Attachment]:
         """Take in files: an id each, and the measures of pictures."""
-        return [Attachment(self.ids.new(), file, *_measures(file)) for file in files]
+        taken = [Attachment(self.ids.new(), file, *_measures(file)) for file in files]
+        self.attachments.update({attachment.id: attachment for attachment in taken})
+        return taken
 
     def post(self, message: Message, allowed: AllowedMentions | None = None) -> Message:
-        """Put a message into its channel. Gives it id, time, and the mentions that `allowed` lets through."""
+        """Put a message into its channel. Gives it id, time, and the mentions that `allowed` lets through.
+
+        An ephemeral one stands in no history and no event tells of it.
+        """
         channel = message.channel
         if channel.is_thread:
             message.position = len(channel.messages)
@@ -184,16 +192,17 @@ class World:
                 self.archive(channel, archived=False)
         message.id = self.ids.new()
         message.timestamp = moment_of(message.id)
-        self._resolve_mentions(message, allowed or AllowedMentions())
-        channel.messages[message.id] = message
-        channel.last_message_id = message.id
+        self.resolve_mentions(message, allowed or AllowedMentions())
+        if not message.flags & MessageFlag.EPHEMERAL:
+            channel.messages[message.id] = message
+            channel.last_message_id = message.id
         self._tell_message("MESSAGE_CREATE", message)
         return message
 
     def edit(self, message: Message, allowed: AllowedMentions | None = None) -> None:
         """A message's author has changed it in place: mark it edited, and tell."""
         message.edited_timestamp = datetime.now(UTC)
-        self._resolve_mentions(message, allowed or AllowedMentions(replied_user=False), keep=True)
+        self.resolve_mentions(message, allowed or AllowedMentions(replied_user=False), keep=True)
         self.refresh(message)
 
     def refresh(self, message: Message) -> None:
@@ -206,6 +215,9 @@ class World:
         for message in messages:
             channel.messages.pop(message.id, None)
             message.deleted = True
+        if messages[0].flags & MessageFlag.EPHEMERAL:
+            self.changed()
+            return
         place: JsonObject = {"channel_id": channel.id}
         if channel.guild is not None:
             place["guild_id"] = channel.guild.id
@@ -242,7 +254,7 @@ class World:
             "user_id": user.id,
             "channel_id": channel.id,
             "message_id": message.id,
-            "emoji": {"id": None, "name": emoji},
+            "emoji": payloads.partial_emoji(emoji),
             "burst": False,
             "type": 0,
         }
@@ -256,6 +268,13 @@ class World:
             data["message_author_id"] = message.author.id
         if channel.permits(Permission.VIEW_CHANNEL):
             self._tell(f"MESSAGE_REACTION_{'ADD' if add else 'REMOVE'}", data, intents)
+
+    def resolve_mentions(self, message: Message, allowed: AllowedMentions, *, keep: bool = False) -> None:
+        """Set whom a message mentions; `keep` leaves the author replied to mentioned if it was so before."""
+        replied = self._replied(message)
+        if replied is not None and not allowed.replied_user and not (keep and replied.author in message.mentions):
+            replied = None
+        mentions.resolve(message, allowed, self.users, None if replied is None else replied.author)
 
     # Telling
 
@@ -272,12 +291,22 @@ class World:
         self._pulse.set()
         self._pulse = asyncio.Event()
 
-    async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds, looking again whenever the world has changed."""
-        while not holds():
-            await self._pulse.wait()
+    async def until(self, look: Callable[[], T | None], within: float) -> T:
+        """The first truthy value of `look`, which is asked again whenever the world has changed.
+
+        Raises `TimeoutError` after `within` seconds.
+        """
+        async with asyncio.timeout(within):
+            while True:
+                pulse = self._pulse
+                if found := look():
+                    return found
+                await pulse.wait()
 
     def _tell_message(self, name: str, message: Message) -> None:
+        if message.flags & MessageFlag.EPHEMERAL:
+            self.changed()
+            return
         data = self.payloads.gateway(message)
         self.tell_in(message.channel, name, data, self.payloads.redacted(message, data))
 
@@ -285,21 +314,10 @@ class World:
         self.publish(Event(name, data, intents, redacted))
         self.changed()
 
-    def _resolve_mentions(self, message: Message, allowed: AllowedMentions, *, keep: bool = False) -> None:
-        guild = message.channel.guild
-        named = [self.users[found] for found in _USER.findall(message.content) if found in self.users]
-        pinged = [user for user in named if "users" in allowed.parse or user.id in allowed.users]
-        if message.type == MessageType.REPLY and message.reference is not None:
-            original = self.find_message(message.reference.channel_id, message.reference.message_id or "")
-            if original is not None and (allowed.replied_user or (keep and original.author in message.mentions)):
-                pinged.insert(0, original.author)
-        message.mentions = list(dict.fromkeys(pinged))
-        known_roles = {} if guild is None else guild.roles
-        roles = [found for found in _ROLE.findall(message.content) if found in known_roles]
-        message.mention_roles = [found for found in roles if "roles" in allowed.parse or found in allowed.roles]
-        message.mention_everyone = (
-            guild is not None and "everyone" in allowed.parse and bool(_EVERYONE.search(message.content))
-        )
+    def _replied(self, message: Message) -> Message | None:
+        if message.type != MessageType.REPLY or message.reference is None:
+            return None
+        return self.find_message(message.reference.channel_id, message.reference.message_id or "")
 
 
 def embody_forward(message: Message, original: Message) -> None:

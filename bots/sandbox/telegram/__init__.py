@@ -5,9 +5,12 @@ from bots.sandbox.telegram.files import File
 from bots.sandbox.telegram.payloads import Contact, Poll, Venue
 from bots.sandbox.telegram.people import Person
 from bots.sandbox.telegram.sandbox import TelegramSandbox
+from bots.sandbox.telegram.world import CallbackAnswer, CallbackPress
 
 __all__ = [
     "BusinessConnection",
+    "CallbackAnswer",
+    "CallbackPress",
     "Chat",
     "Contact",
     "File",

@@ -59,7 +59,7 @@ class Arguments:
             raise bad_request(f"array expected as {name.replace('_', ' ')}")
         return cast("list[Any]", value)
 
-    def _json(self, name: str) -> Any:
+    def _json(self, name: str) -> object:
         value = self.values.get(name)
         if not isinstance(value, str):
             return value

@@ -43,6 +43,7 @@ class Message:
     id: int
     payload: Json
     deleted: bool = False
+    by_bot: bool = False
     sent_markup: Json | None = None
     """The `reply_markup` that the bot gave, also the kinds that no payload shows (force_reply, keyboards)."""
     former_buttons: list[Json] = field(default_factory=list[Json])
@@ -72,7 +73,10 @@ class Topic:
 
 @dataclass(eq=False)
 class Chat:
-    """A chat as the bot sees it. `bot_reads_all` holds the privacy setting as it was when the bot came in."""
+    """A chat as the bot sees it. `bot_reads_all` holds the privacy setting as it was when the bot came in.
+
+    `linked` is a channel's discussion group, and that group's channel.
+    """
 
     id: int
     kind: ChatKind
@@ -82,7 +86,7 @@ class Chat:
     messages: dict[int, Message] = field(default_factory=dict[int, Message])
     members: dict[int, Json] = field(default_factory=dict[int, Json])
     topics: dict[int, Topic] = field(default_factory=dict[int, Topic])
-    discussion: Chat | None = None
+    linked: Chat | None = None
     migrated_to: int | None = None
     business: BusinessConnection | None = None
     bot_reads_all: bool = False

@@ -11,11 +11,13 @@ import zlib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import filetype
 import imagesize
 
 from bots.sandbox.telegram.errors import bad_request
 
 DOWNLOAD_LIMIT = 20 * 2**20
+_UNKNOWN = "application/octet-stream"
 _FOLDERS = {
     "photo": ("photos", "AgACAgIAAxkBAAM"),
     "document": ("documents", "BQACAgIAAxkBAAN"),
@@ -33,8 +35,9 @@ _FOLDERS = {
 class File:
     """Something to attach. Without `data` it is only declared: listed with its size, nothing to download.
 
-    `size` is what the payload declares (bytes; default: the truth, so another value is a lie); `content_type` is guessed
-    from the name; `width` and `height` (pixels) are read from an image; `duration` is in seconds.
+    `size` is what the payload declares (bytes; default: the truth, so another value is a lie); `content_type` is
+    guessed from the name, else from the bytes; `width` and `height` (pixels) are read from an image; `duration` is in
+    seconds.
     """
 
     name: str
@@ -47,10 +50,14 @@ class File:
 
     def completed(self) -> File:
         """The same with type, size and, for an image, measures filled in."""
-        kind = self.content_type or mimetypes.guess_type(self.name)[0] or "application/octet-stream"
+        kind = self.content_type or mimetypes.guess_type(self.name)[0] or _UNKNOWN
+        if kind == _UNKNOWN and self.data:
+            found: str | None = filetype.guess_mime(self.data)  # pyright: ignore[reportUnknownMemberType] - no stubs
+            kind = found or _UNKNOWN
         width, height = self.width, self.height
-        if self.data is not None and not width:
-            width, height = (max(side, 0) for side in imagesize.get(io.BytesIO(self.data)))
+        if self.data is not None and not width and kind.startswith("image/"):
+            measured = imagesize.get(io.BytesIO(self.data))  # pyright: ignore[reportUnknownMemberType] - no stubs
+            width, height = (max(side, 0) for side in measured)
         size = self.size if self.size is not None else len(self.data or b"")
         return replace(self, content_type=kind, size=size, width=width, height=height)
 
@@ -101,33 +108,42 @@ class FileShelf:
         return self._by_path.get(path)
 
 
-def describe(shelf: FileShelf, stored: StoredFile) -> Any:
-    """The object (for a photo: the list of sizes, smallest first) that stands for `stored` in a message."""
+def describe(shelf: FileShelf, stored: StoredFile) -> dict[str, Any]:
+    """The fields of a message that show `stored`: a photo as its sizes, an animation as a document too."""
     file = stored.file
     reference = stored.reference()
     measures = {"width": file.width or 640, "height": file.height or 360}
     named = {"file_name": file.name, "mime_type": file.content_type}
+    length = {"duration": file.duration}
+    shown: dict[str, Any]
     match stored.kind:
         case "photo":
-            return _sizes(shelf, stored)
+            return {"photo": _sizes(shelf, stored)}
+        case "animation":
+            return {"animation": reference | named | measures | length, "document": reference | named}
         case "audio":
-            return reference | named | {"duration": file.duration}
+            shown = reference | named | length
         case "voice":
-            return reference | {"duration": file.duration, "mime_type": file.content_type}
-        case "video" | "animation":
-            return reference | named | measures | {"duration": file.duration}
+            shown = reference | length | {"mime_type": file.content_type}
+        case "video":
+            shown = reference | named | measures | length
         case "video_note":
-            return reference | {"length": file.width or 240, "duration": file.duration}
+            shown = reference | length | {"length": file.width or 240}
         case "sticker":
-            return reference | {
-                "type": "regular",
-                "width": file.width or 512,
-                "height": file.height or 512,
-                "is_animated": file.name.endswith(".tgs"),
-                "is_video": file.name.endswith(".webm"),
-            }
+            shown = reference | _sticker(file)
         case _:
-            return reference | named
+            shown = reference | named
+    return {stored.kind: shown}
+
+
+def _sticker(file: File) -> dict[str, Any]:
+    return {
+        "type": "regular",
+        "width": file.width or 512,
+        "height": file.height or 512,
+        "is_animated": file.name.endswith(".tgs"),
+        "is_video": file.name.endswith(".webm"),
+    }
 
 
 def _sizes(shelf: FileShelf, stored: StoredFile) -> list[dict[str, Any]]:

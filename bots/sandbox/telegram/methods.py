@@ -1,16 +1,15 @@
-"""The Bot API methods that do not send: the account, updates, edits, answers, files and chats."""
+"""The Bot API methods about what is already there: the account, edits, answers, files and chats."""
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from bots.sandbox.telegram.arguments import Arguments
-from bots.sandbox.telegram.chats import Chat, Json, Message
-from bots.sandbox.telegram.errors import ApiError, bad_request
+from bots.sandbox.telegram.chats import Json, Message
+from bots.sandbox.telegram.delivery import DELIVERY
+from bots.sandbox.telegram.errors import bad_request
 from bots.sandbox.telegram.files import DOWNLOAD_LIMIT
 from bots.sandbox.telegram.sending import (
     SENDING,
@@ -20,7 +19,7 @@ from bots.sandbox.telegram.sending import (
     read_markup,
     text_fields,
 )
-from bots.sandbox.telegram.world import Webhook, World, member
+from bots.sandbox.telegram.world import CallbackAnswer, World, member
 
 _ACTIONS = frozenset(
     {
@@ -59,62 +58,6 @@ def get_me(world: World, _arguments: Arguments) -> Json:
     }
 
 
-async def get_updates(world: World, arguments: Arguments) -> list[Json]:
-    """`getUpdates`."""
-    if world.webhook.url:
-        raise ApiError(
-            409,
-            "Conflict: can't use getUpdates method while webhook is active;"
-            " use deleteWebhook to delete the webhook first",
-        )
-    limit = arguments.integer("limit") or 100
-    timeout = min(max(arguments.integer("timeout") or 0, 0), 50)
-    world.updates.allow(cast("list[str] | None", arguments.array("allowed_updates")))
-    return await world.updates.poll(arguments.integer("offset") or 0, limit if 1 <= limit <= 100 else 100, timeout)
-
-
-def set_webhook(world: World, arguments: Arguments) -> bool:
-    """`setWebhook`; here `http` is taken too, and loopback addresses only."""
-    url, secret = arguments.text("url"), arguments.text("secret_token")
-    if not url:
-        return delete_webhook(world, arguments)
-    if not _is_loopback(url):
-        raise bad_request("bad webhook: only loopback addresses can be reached from here")
-    if not re.fullmatch(r"[A-Za-z0-9_-]{0,256}", secret):
-        raise bad_request("secret token contains unallowed characters")
-    world.updates.allow(cast("list[str] | None", arguments.array("allowed_updates")))
-    if arguments.flag("drop_pending_updates"):
-        world.updates.clear()
-    world.webhook = Webhook(url, secret, arguments.integer("max_connections") or 40)
-    world.pulse.beat()
-    return True
-
-
-def delete_webhook(world: World, arguments: Arguments) -> bool:
-    """`deleteWebhook`."""
-    world.webhook = Webhook()
-    if arguments.flag("drop_pending_updates"):
-        world.updates.clear()
-    return True
-
-
-def get_webhook_info(world: World, _arguments: Arguments) -> Json:
-    """`getWebhookInfo`."""
-    webhook = world.webhook
-    shown: Json = {
-        "url": webhook.url,
-        "has_custom_certificate": False,
-        "pending_update_count": len(world.updates),
-    }
-    if webhook.url:
-        shown |= {"max_connections": webhook.max_connections, "ip_address": "127.0.0.1"}
-    if webhook.last_error_date:
-        shown |= {"last_error_date": webhook.last_error_date, "last_error_message": webhook.last_error_message}
-    if kinds := world.updates.allowed_updates:
-        shown["allowed_updates"] = kinds
-    return shown
-
-
 def edit_message_text(world: World, arguments: Arguments) -> Json:
     """`editMessageText`."""
     message = _own_message(world, arguments)
@@ -143,7 +86,7 @@ def delete_message(world: World, arguments: Arguments) -> bool:
     message = chat.messages.get(arguments.integer("message_id") or 0)
     if message is None:
         raise bad_request("message to delete not found")
-    if chat.kind != "private" and not _is_own(world, message) and chat.status_of(world.bot.id) != "administrator":
+    if chat.kind != "private" and not message.by_bot and chat.status_of(world.bot.id) != "administrator":
         raise bad_request("message can't be deleted")
     world.remove(message)
     return True
@@ -154,7 +97,12 @@ def answer_callback_query(world: World, arguments: Arguments) -> bool:
     press = world.presses.get(arguments.text("callback_query_id"))
     if press is None or press.expired or press.answer is not None:
         raise bad_request(_OLD_QUERY)
-    press.answer = {name: value for name, value in arguments.values.items() if name != "callback_query_id"}
+    press.answer = CallbackAnswer(
+        arguments.text("text"),
+        arguments.flag("show_alert"),
+        arguments.text("url"),
+        arguments.integer("cache_time") or 0,
+    )
     world.pulse.beat()
     return True
 
@@ -175,8 +123,8 @@ def get_chat(world: World, arguments: Arguments) -> Json:
         chat.kind == "private",
     )
     full = chat.payload() | {"accent_color_id": 0, "max_reaction_count": 11, "accepted_gift_types": gifts}
-    if chat.discussion is not None:
-        full["linked_chat_id"] = chat.discussion.id
+    if chat.linked is not None:
+        full["linked_chat_id"] = chat.linked.id
     if chat.kind in {"group", "supergroup"}:
         full["permissions"] = dict.fromkeys(_PERMISSIONS, True)
     return full
@@ -248,13 +196,9 @@ def _own_message(world: World, arguments: Arguments) -> Message:
     message = chat.messages.get(arguments.integer("message_id") or 0)
     if message is None:
         raise bad_request("message to edit not found")
-    if not _is_own(world, message):
+    if not message.by_bot:
         raise bad_request("message can't be edited")
     return message
-
-
-def _is_own(world: World, message: Message) -> bool:
-    return message in world.spoken
 
 
 def _edited(world: World, message: Message, fields: Json, arguments: Arguments) -> Json:
@@ -266,14 +210,6 @@ def _edited(world: World, message: Message, fields: Json, arguments: Arguments) 
     world.revise(message, changes | {"edit_date": world.now()})
     message.sent_markup = markup
     return message.payload
-
-
-def _is_loopback(url: str) -> bool:
-    parts = urlsplit(url)
-    try:
-        return parts.scheme in {"http", "https"} and ipaddress.ip_address(parts.hostname or "").is_loopback
-    except ValueError:
-        return parts.hostname == "localhost"
 
 
 _PERMISSIONS = (
@@ -293,24 +229,24 @@ _PERMISSIONS = (
     "can_manage_topics",
 )
 
-METHODS: dict[str, Callable[[World, Arguments], Any]] = SENDING | {
-    "getMe": get_me,
-    "getUpdates": get_updates,
-    "setWebhook": set_webhook,
-    "deleteWebhook": delete_webhook,
-    "getWebhookInfo": get_webhook_info,
-    "editMessageText": edit_message_text,
-    "editMessageCaption": edit_message_caption,
-    "editMessageReplyMarkup": edit_message_reply_markup,
-    "deleteMessage": delete_message,
-    "answerCallbackQuery": answer_callback_query,
-    "getFile": get_file,
-    "getChat": get_chat,
-    "getChatMember": get_chat_member,
-    "getChatAdministrators": get_chat_administrators,
-    "getBusinessConnection": get_business_connection,
-    "sendChatAction": send_chat_action,
-    "setMessageReaction": set_message_reaction,
-    "getMyCommands": get_my_commands,
-    "setMyCommands": set_my_commands,
-}
+METHODS: dict[str, Callable[[World, Arguments], Any]] = (
+    SENDING
+    | DELIVERY
+    | {
+        "getMe": get_me,
+        "editMessageText": edit_message_text,
+        "editMessageCaption": edit_message_caption,
+        "editMessageReplyMarkup": edit_message_reply_markup,
+        "deleteMessage": delete_message,
+        "answerCallbackQuery": answer_callback_query,
+        "getFile": get_file,
+        "getChat": get_chat,
+        "getChatMember": get_chat_member,
+        "getChatAdministrators": get_chat_administrators,
+        "getBusinessConnection": get_business_connection,
+        "sendChatAction": send_chat_action,
+        "setMessageReaction": set_message_reaction,
+        "getMyCommands": get_my_commands,
+        "setMyCommands": set_my_commands,
+    }
+)

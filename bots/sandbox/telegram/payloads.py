@@ -94,24 +94,21 @@ def formatted(
     """The text as stored and its entities, those included that the server finds by itself."""
     plain, marked = parse_html(text) if html else (text, list(entities or ()))
     plain, marked = trim(plain, marked)
-    known = [
-        one | {"user": world.users[one["user"]["id"]]} if one["type"] == "text_mention" else one
-        for one in marked
-        if one["type"] != "text_mention" or one["user"]["id"] in world.users
-    ]
+    known: list[Entity] = []
+    for one in marked:
+        if one["type"] != "text_mention":
+            known.append(one)
+        elif (user := world.users.get(one["user"]["id"])) is not None:
+            known.append(one | {"user": user})
     return plain, detect(plain, known)
 
 
 def media(world: World, kind: str, file: File, emoji: str = "") -> Json:
-    """The field of one medium; an animation appears as a document too."""
-    stored = world.files.put(kind, file)
-    shown = describe(world.files, stored)
-    if kind == "sticker" and emoji:
-        shown["emoji"] = emoji
-    if kind == "animation":
-        named = {"file_name": file.name, "mime_type": stored.file.content_type}
-        return {"animation": shown, "document": stored.reference() | named}
-    return {kind: shown}
+    """The fields of one medium."""
+    fields = describe(world.files, world.files.put(kind, file))
+    if emoji and kind == "sticker":
+        fields["sticker"]["emoji"] = emoji
+    return fields
 
 
 def _body(world: World, details: Saying) -> Json:
@@ -121,35 +118,34 @@ def _body(world: World, details: Saying) -> Json:
             return media(world, kind, given[kind], details.get("emoji", ""))
     for name, make in _OTHER.items():
         if name in given:
-            return {name: make(world, given[name])} | ({"location": _place(given[name])} if name == "venue" else {})
+            return make(world, given[name])
     return {}
 
 
-def _place(venue: Venue) -> Json:
-    return {"latitude": venue.latitude, "longitude": venue.longitude}
-
-
-def _venue(_world: World, venue: Venue) -> Json:
-    return {"location": _place(venue), "title": venue.title, "address": venue.address}
-
-
 def _location(_world: World, place: tuple[float, float]) -> Json:
-    return {"latitude": place[0], "longitude": place[1]}
+    return {"location": {"latitude": place[0], "longitude": place[1]}}
+
+
+def _venue(world: World, venue: Venue) -> Json:
+    place = _location(world, (venue.latitude, venue.longitude))
+    return place | {"venue": place | {"title": venue.title, "address": venue.address}}
 
 
 def _contact(_world: World, contact: Contact) -> Json:
     shown: Json = {"phone_number": contact.phone_number, "first_name": contact.first_name}
     if contact.last_name:
         shown["last_name"] = contact.last_name
-    return shown if contact.user_id is None else shown | {"user_id": contact.user_id}
+    if contact.user_id is not None:
+        shown["user_id"] = contact.user_id
+    return {"contact": shown}
 
 
 def _dice(_world: World, dice: tuple[str, int]) -> Json:
-    return {"emoji": dice[0], "value": dice[1]}
+    return {"dice": {"emoji": dice[0], "value": dice[1]}}
 
 
 def _poll(world: World, poll: Poll) -> Json:
-    return {
+    shown: Json = {
         "id": str(5_300_000_000_000_000_000 + next(world.numbers)),
         "question": poll.question,
         "options": [
@@ -163,6 +159,7 @@ def _poll(world: World, poll: Poll) -> Json:
         "allows_revoting": True,
         "members_only": False,
     }
+    return {"poll": shown}
 
 
 _OTHER: dict[str, Callable[[World, Any], Json]] = {

@@ -5,12 +5,21 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Unpack
 
 from bots.sandbox.telegram.chats import BusinessConnection, Chat, Json, Message, Topic, nested, origin
 from bots.sandbox.telegram.files import File
 from bots.sandbox.telegram.payloads import Saying, content, media
-from bots.sandbox.telegram.world import ANONYMOUS_ADMIN, CHANNEL_BOT, CallbackPress, World, content_of, member
+from bots.sandbox.telegram.world import (
+    ANONYMOUS_ADMIN,
+    CHANNEL_BOT,
+    CallbackAnswer,
+    CallbackPress,
+    World,
+    content_of,
+    member,
+)
 
 
 class Person:
@@ -68,15 +77,17 @@ class Person:
             album.append(self._world.compose(chat, body, self._sender(chat, {})))
         for index in range(len(album)) if order is None else order:
             self._world.announce(album[index])
+            self._world.forward_to_discussion(album[index])
         return album
 
     async def edit(self, message: Message, text: str, **details: Unpack[Saying]) -> Message:
         """Change the text or caption, and the medium if one is given."""
         fields = content(self._world, text, details)
-        if message.payload.get("text") is None and "text" in fields:
-            fields = {"caption": fields.pop("text"), "caption_entities": fields.pop("entities", None)} | fields
-        elif "text" in fields:
-            fields.setdefault("entities", None)
+        if "text" in message.payload:
+            fields = {"entities": None} | fields
+        else:
+            words: Json = {"caption": fields.pop("text", None), "caption_entities": fields.pop("entities", None)}
+            fields = words | fields
         return await self._edited(message, fields)
 
     async def touch(self, message: Message) -> Message:
@@ -102,20 +113,15 @@ class Person:
                 }
                 self._world.updates.put("deleted_business_messages", told)
 
-    async def press(self, message: Message, button: str, within: float = 5.0) -> Json | None:
+    async def press(self, message: Message, button: str, within: float = 5.0) -> CallbackAnswer | None:
         """Press an inline button named by its data or its label, one that the message has or had.
 
-        Returns what the bot gave to `answerCallbackQuery` (`{}` for a bare one), or `None` if it was silent for
-        `within` seconds; 0 does not wait.
+        Returns the bot's answer, or `None` if it was silent for `within` seconds.
         """
         press = await self.press_unanswered(message, button)
-        if not within:
-            return press.answer
-        try:
-            await self._world.pulse.until(lambda: press.answer is not None, within)
-        except TimeoutError:
-            return None
-        return press.answer
+        with suppress(TimeoutError):
+            return await self._world.pulse.until(lambda: press.answer, within)
+        return None
 
     async def press_unanswered(self, message: Message, button: str) -> CallbackPress:
         """The same without waiting: returns the press, whose `answer` comes later."""
@@ -139,7 +145,7 @@ class Person:
         return press
 
     async def react(self, message: Message, *emoji: str) -> None:
-        """Set this person's reactions. Groups and channels tell them only to administrators, channels only as counts."""
+        """Set this person's reactions. Groups and channels tell administrators only, channels mere counts."""
         chat, payload = message.chat, message.payload
         old = message.reactions.get(self.id, [])
         message.reactions[self.id] = list(emoji)
@@ -176,7 +182,7 @@ class Person:
 
     async def remove_bot(self, chat: Chat) -> None:
         """Throw the bot out."""
-        self._change_membership(chat, self._world.bot.user(), "kicked" if chat.kind == "channel" else "left")
+        self._change_membership(chat, self._world.bot.user(), "kicked")
         if chat.kind != "channel":
             await self.service(chat, {"left_chat_member": self._world.bot.user()})
 

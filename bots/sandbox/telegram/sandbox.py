@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from bots.sandbox.telegram.chats import Chat, ChatKind, Json, Message
 from bots.sandbox.telegram.faults import FileFault
@@ -21,7 +21,8 @@ class TelegramSandbox:
     """`async with TelegramSandbox() as telegram:` serves the Bot API at `telegram.api_url` for `telegram.token`.
 
     `clock` gives seconds since 1970. Privacy mode is off unless asked for, as a gateway's operator sets it; groups made
-    here already have the bot in them. One bot, HTML or entities as formatting (no Markdown), loopback only.
+    here already have the bot in them. `numbers_from` keeps the ids of people and chats apart from those of another
+    world. One bot, HTML or entities as formatting (no Markdown), loopback only.
     """
 
     def __init__(
@@ -31,11 +32,12 @@ class TelegramSandbox:
         token: str = f"{_BOT_ID}:AAsandbox-only-known-on-this-machine",
         clock: Callable[[], float] = time.time,
         can_read_all_group_messages: bool = True,
+        numbers_from: int = 1,
     ) -> None:
         bot_id = int(token.partition(":")[0])
         self.token = token
         self.bot = BotAccount(bot_id, "sandbox_bot", "Sandbox", can_read_all_group_messages)
-        self._world = World(self.bot, token, clock)
+        self._world = World(self.bot, token, clock, numbers_from)
         self._server = ApiServer(self._world, port)
         self._heard: dict[Chat, int] = {}
 
@@ -57,7 +59,7 @@ class TelegramSandbox:
         """Move the world's time; negative to make old messages."""
         self._world.clock_shift += seconds
 
-    def user(self, first_name: str, *, is_bot: bool = False, language_code: str = "en", **rest: Any) -> Person:
+    def user(self, first_name: str, *, is_bot: bool = False, language_code: str = "en", **rest: str | bool) -> Person:
         """A new account; `rest` are other fields of User (`username`, `last_name`, `is_premium`)."""
         user: Json = {"id": 5_000_000_000 + next(self._world.numbers), "is_bot": is_bot, "first_name": first_name}
         user |= rest if is_bot else rest | {"language_code": language_code}
@@ -68,26 +70,36 @@ class TelegramSandbox:
         """A basic group; the first member made it."""
         return self._room(-4_000_000_000, "group", title, members)
 
-    def supergroup(self, title: str, members: Sequence[Person] = (), *, is_forum: bool = False, **face: Any) -> Chat:
-        """A supergroup; `face` takes `username`."""
-        return self._room(-1_002_000_000_000, "supergroup", title, members, is_forum=is_forum, **face)
+    def supergroup(
+        self, title: str, members: Sequence[Person] = (), *, is_forum: bool = False, username: str = ""
+    ) -> Chat:
+        """A supergroup; public if it has a `username`."""
+        return self._room(-1_002_000_000_000, "supergroup", title, members, is_forum=is_forum, username=username)
 
     def forum(self, title: str, members: Sequence[Person] = ()) -> Chat:
         """A supergroup with topics."""
         return self.supergroup(title, members, is_forum=True)
 
-    def channel(self, title: str, owner: Person, *, discussion: Chat | None = None, **face: Any) -> Chat:
+    def channel(self, title: str, owner: Person, *, discussion: Chat | None = None, username: str = "") -> Chat:
         """A channel that the bot administers; its posts go on into the `discussion` group."""
-        channel = self._room(-1_001_000_000_000, "channel", title, [owner], **face)
-        channel.discussion = discussion
+        channel = self._room(-1_001_000_000_000, "channel", title, [owner], username=username)
+        channel.linked = discussion
         if discussion is not None:
-            discussion.discussion = channel
+            discussion.linked = channel
         return channel
 
     def _room(
-        self, below: int, kind: ChatKind, title: str, members: Sequence[Person], *, is_forum: bool = False, **face: Any
+        self,
+        below: int,
+        kind: ChatKind,
+        title: str,
+        members: Sequence[Person],
+        *,
+        is_forum: bool = False,
+        username: str = "",
     ) -> Chat:
-        chat = self._world.add_chat(below - next(self._world.numbers), kind, {"title": title} | face, is_forum=is_forum)
+        face: Json = {"title": title} | ({"username": username} if username else {})
+        chat = self._world.add_chat(below - next(self._world.numbers), kind, face, is_forum=is_forum)
         for index, person in enumerate(members):
             chat.members[person.id] = member(person.user, "member" if index else "creator")
         self._world.admit_bot(chat, "administrator" if kind == "channel" else "member")
@@ -107,7 +119,10 @@ class TelegramSandbox:
         return supergroup
 
     async def push(self, update: Json) -> None:
-        """Queue a raw update, asked for or not, parsable or not; numbered unless it bears an `update_id`."""
+        """Queue a raw update, asked for or not, parsable or not; numbered unless it bears an `update_id`.
+
+        A number below the offset that the bot sends next is forgotten unseen; to go back, `restart_update_ids`.
+        """
         self._world.updates.put_raw(update)
 
     async def redeliver(self, message: Message) -> None:

@@ -50,11 +50,10 @@ def chat_to_speak_in(world: World, arguments: Arguments) -> Chat:
     if chat.blocked:
         raise forbidden("bot was blocked by the user")
     status = chat.status_of(world.bot.id)
-    kind = "group" if chat.kind == "group" else f"{chat.kind} chat" if chat.kind == "channel" else "supergroup chat"
     if chat.kind != "private" and status == "kicked":
-        raise forbidden(f"bot was kicked from the {kind}{' chat' if chat.kind == 'group' else ''}")
+        raise forbidden(f"bot was kicked from the {chat.kind} chat")
     if chat.kind != "private" and status == "left":
-        raise forbidden(f"bot is not a member of the {kind}{' chat' if chat.kind == 'group' else ''}")
+        raise forbidden(f"bot is not a member of the {chat.kind} chat")
     if chat.kind == "channel" and status != "administrator":
         raise bad_request("need administrator rights in the channel chat")
     return chat
@@ -128,10 +127,11 @@ def deliver(world: World, chat: Chat, fields: Json, arguments: Arguments) -> Mes
     message = world.compose(chat, fields, sender, reply_to=reply_to, quote=quote, topic=topic)
     if thread_id is not None:
         message.payload["message_thread_id"] = thread_id
-    message.sent_markup = markup
+    message.sent_markup, message.by_bot = markup, True
     world.spoken.append(message)
     if chat.business is not None:
         world.announce(message)
+    world.forward_to_discussion(message)
     world.pulse.beat()
     return message
 
@@ -178,10 +178,9 @@ def send_medium(kind: str, world: World, arguments: Arguments) -> Json:
     """`sendPhoto` and its kin."""
     chat = chat_to_speak_in(world, arguments)
     fields = _medium(world, kind, arguments.values.get(kind, ""), arguments, fallback=kind)
-    if kind in {"sticker", "video_note"}:
-        if emoji := arguments.text("emoji"):
-            fields["sticker"]["emoji"] = emoji
-    else:
+    if kind == "sticker" and (emoji := arguments.text("emoji")):
+        fields["sticker"]["emoji"] = emoji
+    if kind not in {"sticker", "video_note"}:
         fields |= caption_fields(world, arguments)
     if arguments.flag("has_spoiler"):
         fields["has_media_spoiler"] = True
@@ -210,7 +209,7 @@ def send_media_group(world: World, arguments: Arguments) -> list[Json]:
     return [deliver(world, chat, part | {"media_group_id": album_id}, arguments).payload for part in parts]
 
 
-def _medium(world: World, kind: str, value: Any, arguments: Arguments, fallback: str = "") -> Json:
+def _medium(world: World, kind: str, value: object, arguments: Arguments, fallback: str = "") -> Json:
     """A medium by `attach://` name, by upload under the field's own name, or by `file_id`."""
     name = value.removeprefix("attach://") if isinstance(value, str) and value.startswith("attach://") else fallback
     if name and (upload := arguments.uploads.get(name)) is not None:
@@ -230,7 +229,7 @@ def _medium(world: World, kind: str, value: Any, arguments: Arguments, fallback:
     stored = world.files.by_id(value)
     if stored.kind != kind:
         raise bad_request(f"can't use file of type {stored.kind} as {kind}")
-    return {kind: describe(world.files, stored)}
+    return describe(world.files, stored)
 
 
 SENDING: dict[str, Callable[[World, Arguments], Any]] = {

@@ -11,14 +11,14 @@ from typing import Any
 from aiohttp import web
 
 from bots.sandbox.telegram.arguments import Arguments, read_arguments
-from bots.sandbox.telegram.errors import ApiError
+from bots.sandbox.telegram.errors import REASONS, ApiError
 from bots.sandbox.telegram.files import StoredFile
 from bots.sandbox.telegram.methods import METHODS
 from bots.sandbox.telegram.webhook import deliver_to_webhook
 from bots.sandbox.telegram.world import ApiCall, World
 
 _UPLOAD_LIMIT = 52 * 2**20
-_METHODS = {name.lower(): (name, method) for name, method in METHODS.items()}
+_NAMES = {name.lower(): name for name in METHODS}
 
 
 class ApiServer:
@@ -64,20 +64,17 @@ class ApiServer:
     async def _call(self, request: web.Request) -> web.StreamResponse:
         try:
             self._check_token(request.match_info["token"])
-            name, method = _METHODS.get(request.match_info["method"].lower(), ("", None))
-            if method is None:
-                raise ApiError(404, "Not Found")
-            arguments = await read_arguments(request)
-            result = await self._perform(name, arguments)
+            name = _name_of(request.match_info["method"])
+            result = await self._perform(name, await read_arguments(request))
         except ApiError as error:
             return _answer(error.body(), error.error_code)
         except web.HTTPRequestEntityTooLarge:
-            return _answer(ApiError(413, "Request Entity Too Large").body(), 413)
+            return _answer(ApiError(413, REASONS[413]).body(), 413)
         if self._world.faults.loses_answer(name) and request.transport is not None:
             request.transport.abort()
         return _answer({"ok": True, "result": result}, 200)
 
-    async def _perform(self, name: str, arguments: Arguments) -> Any:
+    async def _perform(self, name: str, arguments: Arguments) -> object:
         self._world.calls.append(ApiCall(name, arguments.values))
         self._world.pulse.beat()
         if refusal := self._world.faults.refusal(name, arguments.integer("chat_id")):
@@ -88,17 +85,17 @@ class ApiServer:
     async def _download(self, request: web.Request) -> web.StreamResponse:
         try:
             self._check_token(request.match_info["token"])
-            stored = self._world.files.by_path(request.match_info["path"])
-            if stored is None or stored.file.data is None:
-                raise ApiError(404, "Not Found")
-            return await self._serve(request, stored, stored.file.data)
+            return await self._serve(request, self._world.files.by_path(request.match_info["path"]))
         except ApiError as error:
             return _answer(error.body(), error.error_code)
 
-    async def _serve(self, request: web.Request, stored: StoredFile, data: bytes) -> web.StreamResponse:
+    async def _serve(self, request: web.Request, stored: StoredFile | None) -> web.StreamResponse:
+        data = stored.file.data if stored is not None else None
+        if stored is None or data is None:
+            raise ApiError(404, REASONS[404])
         fault = self._world.faults.file_fault(stored.file.name, stored.file_path)
         if fault == "missing":
-            raise ApiError(404, "Not Found")
+            raise ApiError(404, REASONS[404])
         if fault is None:
             return web.Response(body=data, content_type="application/octet-stream")
         response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
@@ -113,14 +110,21 @@ class ApiServer:
         return response
 
     async def _unknown(self, _request: web.Request) -> web.StreamResponse:
-        return _answer(ApiError(404, "Not Found").body(), 404)
+        return _answer(ApiError(404, REASONS[404]).body(), 404)
 
     def _check_token(self, token: str) -> None:
         """What is shaped like a token but unknown gets 401, anything else 404, as on api.telegram.org."""
         if token != self._world.token:
             bot_id, colon, _ = token.partition(":")
-            raise ApiError(401, "Unauthorized") if colon and bot_id.isdecimal() else ApiError(404, "Not Found")
+            raise ApiError(401, REASONS[401]) if colon and bot_id.isdecimal() else ApiError(404, REASONS[404])
+
+
+def _name_of(method: str) -> str:
+    """The method's own spelling; the server takes any letter case."""
+    if (name := _NAMES.get(method.lower())) is None:
+        raise ApiError(404, REASONS[404])
+    return name
 
 
 def _answer(body: dict[str, Any], status: int) -> web.Response:
-    return web.Response(text=json.dumps(body), status=status, content_type="application/json", charset=None)
+    return web.Response(body=json.dumps(body).encode(), status=status, content_type="application/json")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from bots.sandbox.telegram.errors import REASONS, ApiError
@@ -54,7 +56,8 @@ class UpdateQueue:
         self._pulse = pulse
         self._next_id = first_id
         self._pending: deque[tuple[int, dict[str, Any]]] = deque()
-        self._poll: asyncio.Future[None] | None = None
+        self._turn = 0
+        self._interruption = ""
         self._allowed: frozenset[str] | None = None
         self.stalled = False
 
@@ -83,7 +86,7 @@ class UpdateQueue:
         if not isinstance(number, int):
             number = self._next_id
         self._next_id = number + 1
-        self._pending.append((self._now(), {"update_id": number} | update))
+        self._pending.append((self._now(), {"update_id": number} | update | {"update_id": number}))
         self._pulse.beat()
 
     def restart(self, at: int) -> None:
@@ -111,30 +114,26 @@ class UpdateQueue:
         elif offset <= self._next_id + _FUTURE_SLACK:
             while self._pending and self._pending[0][1]["update_id"] < offset:
                 self._pending.popleft()
+        self._pulse.beat()
 
     async def poll(self, offset: int, limit: int, timeout: float) -> list[dict[str, Any]]:  # noqa: ASYNC109 - the API's word
         """Answer one `getUpdates`; a later one ends it with 409, as the real server does."""
-        if self._poll is not None and not self._poll.done():
-            self._poll.set_exception(ApiError(409, REASONS[409]))
-        self._poll = mine = asyncio.get_running_loop().create_future()
-        self.confirm(offset)
-        waiting = asyncio.ensure_future(self._wait(timeout))
-        try:
-            await asyncio.wait({mine, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            if mine.done():
-                mine.result()
-            return [update for _, update in list(self._pending)[:limit]]
-        finally:
-            waiting.cancel()
-            mine.cancel()
-
-    async def _wait(self, timeout: float) -> None:  # noqa: ASYNC109 - the API's word
         if self.stalled:
-            await asyncio.get_running_loop().create_future()
-        try:
-            await self._pulse.until(lambda: bool(self._pending), timeout)
-        except TimeoutError:
-            return
+            await asyncio.Event().wait()
+        self.interrupt(REASONS[409])
+        turn = self._turn
+        self.confirm(offset)
+        with suppress(TimeoutError):
+            await self._pulse.until(lambda: self._turn != turn or bool(self._pending), timeout)
+        if self._turn != turn:
+            raise ApiError(409, self._interruption)
+        return [update for _, update in itertools.islice(self._pending, limit)]
+
+    def interrupt(self, description: str) -> None:
+        """End the `getUpdates` that waits, if any, with a 409 of this wording."""
+        self._turn += 1
+        self._interruption = description
+        self._pulse.beat()
 
     def _expire(self) -> None:
         while self._pending and self._pending[0][0] < self._now() - _KEPT_SECONDS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from bots.sandbox.telegram.chats import (
     BusinessConnection,
@@ -36,7 +35,10 @@ CHANNEL_BOT: Json = {"id": 136817688, "is_bot": True, "first_name": "Channel", "
 
 @dataclass
 class BotAccount:
-    """The bot under test. Privacy mode is off if `can_read_all_group_messages`; groups keep what held when it came in."""
+    """The bot under test.
+
+    Privacy mode is off if `can_read_all_group_messages`; a group keeps what held when the bot came in.
+    """
 
     id: int
     username: str
@@ -48,12 +50,22 @@ class BotAccount:
         return {"id": self.id, "is_bot": True, "first_name": self.first_name, "username": self.username}
 
 
+@dataclass(frozen=True)
+class CallbackAnswer:
+    """What the bot gave to `answerCallbackQuery`: a notice, or with `show_alert` a box."""
+
+    text: str = ""
+    show_alert: bool = False
+    url: str = ""
+    cache_time: int = 0
+
+
 @dataclass(eq=False)
 class CallbackPress:
-    """A pressed button that waits for `answerCallbackQuery`; `answer` is what the bot sent."""
+    """A pressed button that waits for its answer."""
 
     id: str
-    answer: Json | None = None
+    answer: CallbackAnswer | None = None
     expired: bool = False
 
 
@@ -83,6 +95,7 @@ class World:
     bot: BotAccount
     token: str
     clock: Callable[[], float]
+    numbers_from: int = 1
     clock_shift: float = 0.0
     pulse: Pulse = field(default_factory=Pulse)
     faults: Faults = field(default_factory=Faults)
@@ -98,7 +111,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.updates = UpdateQueue(self.now, self.pulse)
-        self.numbers: Iterator[int] = itertools.count(1)
+        self.numbers: Iterator[int] = itertools.count(self.numbers_from)
         self._account_message_ids: Iterator[int] = itertools.count(1)
         self.users[self.bot.id] = self.bot.user()
 
@@ -106,10 +119,11 @@ class World:
         """The world's time in whole seconds since 1970."""
         return int(self.clock() + self.clock_shift)
 
-    def add_chat(self, chat_id: int, kind: ChatKind, face: Json, **rest: Any) -> Chat:
+    def add_chat(self, chat_id: int, kind: ChatKind, face: Json, *, is_forum: bool = False) -> Chat:
         """A new chat under `chat_id`."""
-        ids = self._account_message_ids if kind in {"private", "group"} else itertools.count(1)
-        chat = Chat(chat_id, kind, face, ids, **rest)
+        # Number 1 of a supergroup or channel is the message that made it, from before the bot came in.
+        ids = self._account_message_ids if kind in {"private", "group"} else itertools.count(2)
+        chat = Chat(chat_id, kind, face, ids, is_forum=is_forum)
         self.chats[chat_id] = chat
         return chat
 
@@ -133,6 +147,8 @@ class World:
         payload: Json = {"message_id": number} | sender | {"chat": chat.payload(), "date": self.now()}
         if chat.business is not None:
             payload["business_connection_id"] = chat.business.id
+        if topic is None and reply_to is not None and reply_to.payload.get("is_topic_message"):
+            topic = chat.topics.get(reply_to.payload["message_thread_id"])
         if topic is not None:
             payload |= {"message_thread_id": topic.id, "is_topic_message": True}
             reply_to = reply_to or chat.messages.get(topic.id)
@@ -164,16 +180,14 @@ class World:
         message.chat.messages.pop(message.id, None)
         self.pulse.beat()
 
-    def forward_to_discussion(self, post: Message) -> Message | None:
-        """The automatic forward of a channel post into the linked group."""
-        group = post.chat.discussion
-        if group is None:
-            return None
+    def forward_to_discussion(self, post: Message) -> None:
+        """Forward a channel post into the linked group, as Telegram does by itself; other messages stay."""
+        group = post.chat.linked
+        if group is None or post.chat.kind != "channel":
+            return
         content = content_of(post) | {"is_automatic_forward": True, "forward_origin": origin(post)}
         sender = {"from": TELEGRAM_ITSELF, "sender_chat": post.chat.payload()}
-        message = self.compose(group, content, sender)
-        self.announce(message)
-        return message
+        self.announce(self.compose(group, content, sender))
 
     def bot_sees(self, message: Message) -> bool:
         """Which messages a bot is told of: the pages "Bots FAQ" and "Privacy mode"."""
@@ -184,9 +198,7 @@ class World:
             return not chat.blocked
         status = chat.status_of(self.bot.id)
         if status not in {"member", "administrator"}:
-            return (
-                status == "left" and "left_chat_member" in payload and payload["left_chat_member"]["id"] == self.bot.id
-            )
+            return payload.get("left_chat_member", {}).get("id") == self.bot.id
         if chat.kind == "channel" or chat.bot_reads_all or status == "administrator":
             return True
         return is_service(payload) or self._is_meant_for_bot(payload)
@@ -223,6 +235,8 @@ _ENVELOPE = frozenset(
         "quote",
         "author_signature",
         "business_connection_id",
+        "sender_business_bot",
+        "is_automatic_forward",
         "reply_markup",
     }
 )

@@ -1,0 +1,56 @@
+# `make demo` and `make test` need Python 3.11 or newer, git and make; everything else they set up in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test test-system check format clean lock
+
+demo: $(VENV)/.ready
+	$(BIN)/ishiki demo
+
+test: $(VENV)/.ready-dev
+	$(MAKE) --no-print-directory check
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+# As `make test`, on a Debian system, with the packages that some tests need; nothing is skipped then.
+test-system: $(VENV)/.ready-dev
+	apt-get update -q && apt-get install -y -q --no-install-recommends jq gawk
+	$(MAKE) --no-print-directory check
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --nothing-skipped
+
+check: $(VENV)/.ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pyright
+
+format: $(VENV)/.ready-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Resolve the dependencies of pyproject.toml anew, for all Pythons and systems at once; needs uv.
+lock:
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \
+		--upgrade --extra dev pyproject.toml -o requirements-dev.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \
+		-c requirements-dev.txt pyproject.toml -o requirements.txt
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo >&2 \
+		"ishiki-bots needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.made requirements.txt requirements-build.txt pyproject.toml
+	$(PIP) install --require-hashes -r requirements-build.txt
+	$(PIP) install --require-hashes -r requirements.txt
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt
+	$(PIP) install --require-hashes -r requirements-dev.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV)

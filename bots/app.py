@@ -1,0 +1,157 @@
+"""The composition root: the only file that builds things and ties them together."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import httpx
+import structlog
+from pydantic import SecretStr
+
+import bots.discord.inbound
+import bots.telegram.inbound
+from bots.settings import Settings
+from bots.web.app import build_app
+from bots.web.server import WebServer
+from core.archive.store import Store
+from core.chat.port import Chat
+from core.chat.speak import Speaker
+from core.gateway import Follower, Gateway
+from core.health import Health
+from core.ids import Platform, SessionId, platform_of
+from core.log.journal import Journal
+from core.resources.fetch import Fetch
+from core.resources.store import Resources
+from core.runtime.deliver import Deliver
+from core.runtime.http import HttpRuntime
+from core.runtime.turns import Turns
+from core.sessions.directory import FolderLock, Sessions
+
+STOP_WITHIN: Final = 8.0
+"""Seconds that a stop may take in all; the rest of the ten that the contract gives is for the interpreter."""
+
+logger = structlog.get_logger()
+
+
+class Door(Protocol):
+    """A chat platform: what `bots.discord` and `bots.telegram` have in common for this file."""
+
+    async def run(self) -> None:
+        """Take in what happens, until `stop`. Raises `TokenRefused`."""
+        ...
+
+    async def stop(self) -> None:
+        """Take nothing more in, and finish what is in hand."""
+        ...
+
+    def chat(self, session: SessionId) -> Chat | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Everything that runs over one data folder."""
+
+    sessions: Sessions
+    resources: Resources
+    store: Store
+    speaker: Speaker
+    health: tuple[Health, ...]
+    doors: dict[Platform, Door]
+    web: WebServer
+
+
+@asynccontextmanager
+async def assemble(settings: Settings) -> AsyncGenerator[App]:
+    """Take the data folder and build everything; on the way out stop it all in order, and leave the folder whole.
+
+    Raises `FolderHeld`, `FolderUnusable`, and `AddressTaken` where our HTTP API cannot listen.
+    """
+    folder = settings.ishiki_data_dir
+    async with AsyncExitStack() as stack:
+        lock = await asyncio.to_thread(FolderLock, folder)
+        stack.callback(lock.release)
+        journal = Journal(folder)
+        await asyncio.to_thread(journal.start)
+        stack.push_async_callback(asyncio.to_thread, journal.stop)
+        store = await asyncio.to_thread(Store.open, folder / ".store" / "history.db")
+        stack.push_async_callback(store.close)
+        sessions = Sessions(folder, journal)
+        stack.push_async_callback(sessions.close)
+
+        resources = Resources(folder / "runtimes")
+        doors = _doors(settings, sessions, store)
+
+        def chats(session: SessionId) -> Chat | None:
+            platform = platform_of(session)
+            door = doors[platform][0] if platform in doors else None
+            return door.chat(session) if door is not None else None
+
+        speaker = Speaker(sessions, chats, store, resources.upload)
+        health = [state for _, state in doors.values()]
+        health.append(disk := Health("disk", problem=None))
+        followers: list[Follower] = [
+            fetch := Fetch(resources, chats, store, max_bytes=settings.ishiki_asset_max_bytes)
+        ]
+        if settings.ishiki_runtime_url is not None:
+            client = await stack.enter_async_context(httpx.AsyncClient(follow_redirects=False, trust_env=False))
+            runtime = HttpRuntime(client, settings.ishiki_runtime_url, _secret(settings.ishiki_runtime_token))
+            health.append(taken := Health("runtime", problem=None))
+            deliver = Deliver(runtime, store, store, taken)
+            followers += [deliver, Turns(runtime, deliver, speaker, store, settings.wake_rules)]
+        gateway = Gateway(sessions, followers, store)
+        stack.push_async_callback(gateway.stop)
+        await gateway.start()
+        web = WebServer(build_app())
+        stack.push_async_callback(web.stop)
+        yield App(sessions, resources, store, speaker, tuple(health), {n: d for n, (d, _) in doors.items()}, web)
+
+
+async def serve(settings: Settings, stop: asyncio.Event, ready: Callable[[App], None] | None = None) -> None:
+    """Run until ``stop`` is set or a door cannot go on. ``ready`` is called when everything was started.
+
+    Raises `TokenRefused`, and what `assemble` raises.
+    """
+    async with assemble(settings) as app:
+        doors = [asyncio.create_task(door.run(), name=name) for name, door in app.doors.items()]
+        stopped = asyncio.create_task(stop.wait(), name="stop")
+        if ready is not None:
+            ready(app)
+        try:
+            ended, _ = await asyncio.wait({*doors, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            async with asyncio.timeout(STOP_WITHIN):
+                await _close_doors(app, doors)
+            stopped.cancel()
+        for task in ended - {stopped}:
+            task.result()
+
+
+async def _close_doors(app: App, tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Take nothing more in, finish what is in hand, hang up."""
+    await asyncio.gather(*(door.stop() for door in app.doors.values()))
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def run_until_signal(settings: Settings) -> None:
+    """``ishiki run``: serve until SIGINT or SIGTERM."""
+    secrets = [value.get_secret_value() for _, value in settings if isinstance(value, SecretStr)]
+    configure(settings.ishiki_log_level, settings.ishiki_log_format, secrets)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    await serve(settings, stop, ready=_announce)
+
+
+def _announce(app: App) -> None:
+    if not app.doors:
+        logger.warning("no_platform", cure="set DISCORD_TOKEN or TELEGRAM_TOKEN; .env.example lists all settings")
+    logger.info("started", platforms=sorted(app.doors), api=app.web.address)
+
+
+def _secret(value: SecretStr | None) -> str | None:
+    return value.get_secret_value() if value is not None else None

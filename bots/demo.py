@@ -1,0 +1,231 @@
+"""``ishiki demo``: the whole thing without any account, in half a minute.
+
+Nothing here is a shortcut: loopback servers speak the platforms' protocols, the real client libraries connect to them,
+a runtime is called over HTTP, and the log is a folder that stays for a person to look at.
+"""
+
+import asyncio
+import base64
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from pydantic import SecretStr
+from rich.console import Console
+from rich.text import Text
+
+from bots.app import App, serve
+from bots.diagnostics import configure
+from bots.sandbox.discord import DiscordSandbox
+from bots.sandbox.discord import File as DiscordFile
+from bots.sandbox.runtime import RuntimeSandbox, Turn
+from bots.sandbox.telegram import File as TelegramFile
+from bots.sandbox.telegram import TelegramSandbox
+from bots.settings import Settings
+from core.access import AllowRules
+from core.audit import check
+from core.content import for_terminal, plain_text
+from core.entries import (
+    AnyEntry,
+    AssistantMessage,
+    Attachment,
+    MessageCreated,
+    MessageDeleted,
+    ToolMessage,
+    fact_of,
+)
+from core.ids import SessionId, discord_session, telegram_session
+
+WITHIN: Final = 20.0
+PICTURE: Final = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAGklEQVR42mP8z8BQz0ACYCJF8aiGUQ1Dk2YAVdcBH/sTpGAAAAAASUVORK5CYII="
+)
+
+console = Console(highlight=False, markup=False)
+
+
+class Scene:
+    """One chat on one platform: says what a person does, waits until the log has it, and shows what was added."""
+
+    def __init__(self, app: App, title: str, session: SessionId) -> None:
+        self._app = app
+        self._session = session
+        self._shown = 0
+        console.print(Text(f"\n{title}  ", style="bold").append(session, style="dim"))
+
+    async def act(self, told: str, deed: Awaitable[object], until: Callable[[list[AnyEntry]], bool]) -> None:
+        """Do something as a person, and show the lines that come of it."""
+        console.print(Text(f"  {told}", style="cyan"))
+        await deed
+        entries = await self._wait(until)
+        for entry in entries[self._shown :]:
+            console.print(Text(f"    + {describe(entry)}"))
+        self._shown = len(entries)
+
+    async def _wait(self, until: Callable[[list[AnyEntry]], bool]) -> list[AnyEntry]:
+        async with asyncio.timeout(WITHIN):
+            while True:
+                session = self._app.sessions.of(self._session)
+                entries = [recorded.entry for recorded in session.read()]
+                if until(entries[self._shown :]):
+                    return entries
+                await asyncio.sleep(0.02)
+
+
+def describe(entry: AnyEntry) -> str:
+    """One log line in a few words, safe to print."""
+    fact = fact_of(entry)
+    match fact:
+        case MessageCreated():
+            edit = f" (revision {fact.edited.revision})" if fact.edited else ""
+            return f"ishiki.message.created{edit}  {for_terminal(f'{fact.user.name}: {plain_text(fact.content)}')}"
+        case MessageDeleted():
+            return f"ishiki.message.deleted  message {fact.message_id}"
+        case Attachment():
+            return f"ishiki.attachment  {', '.join(item.media_type for item in fact.items)}"
+        case None:
+            pass
+    match entry.data:
+        case AssistantMessage():
+            return "assistant  send_message"
+        case ToolMessage():
+            return "tool  sent"
+        case data:
+            return getattr(data.__struct_config__, "tag", None) or entry.type
+
+
+def created(entries: list[AnyEntry]) -> bool:
+    return any(isinstance(fact_of(entry), MessageCreated) for entry in entries)
+
+
+def deleted(entries: list[AnyEntry]) -> bool:
+    return any(isinstance(fact_of(entry), MessageDeleted) for entry in entries)
+
+
+def answered(entries: list[AnyEntry]) -> bool:
+    return any(describe(entry) == "turn.done" for entry in entries)
+
+
+async def think(turn: Turn) -> dict[str, object]:
+    """The demo's agent: it looks at what was delivered, and says which cupboard it is by the newest revision."""
+    texts: dict[str, str] = {}
+    for entry in turn.delivered:
+        fact = entry["data"].get("data", {})
+        if entry["data"].get("type") == "ishiki.message.created":
+            texts[fact["messageId"]] = plain_text(fact["content"])
+        elif entry["data"].get("type") == "ishiki.message.deleted":
+            texts.pop(fact["messageId"], None)
+    side = "right" if any("right" in text for text in texts.values()) else "left"
+    return {"reply": f"On the **{side}**. I was told `{len(texts)}` messages, and woken by rule *{turn.rule}*."}
+
+
+async def play(*, keep: bool = False) -> None:
+    """Run the demo. Raises `TimeoutError` if something that should happen does not."""
+    configure("warning", "console")
+    named = os.environ.get("ISHIKI_DATA_DIR")
+    folder = Path(named or "demo-data")
+    console.print(f"ishiki demo: writes to {folder}{' (from ISHIKI_DATA_DIR)' if named else ''}")
+    telegram = TelegramSandbox(numbers_from=int(time.time()) % 1_000_000_000)
+    async with RuntimeSandbox(think) as runtime, DiscordSandbox() as discord, telegram:
+        settings = Settings(
+            discord_token=SecretStr(discord.token),
+            discord_api_url=discord.api_url,
+            discord_gateway_url=discord.gateway_url,
+            discord_cdn_hosts=(discord.cdn_host,),
+            discord_allow=AllowRules.parse("*"),
+            telegram_token=SecretStr(telegram.token),
+            telegram_api_url=telegram.api_url,
+            telegram_allow=AllowRules.parse("*"),
+            ishiki_data_dir=folder,
+            ishiki_runtime_url=runtime.url,
+            ishiki_runtime_token=SecretStr(runtime.token),
+            ishiki_http_port=0,
+        )
+        stop, started = asyncio.Event(), asyncio.get_running_loop().create_future()
+        serving = asyncio.create_task(serve(settings, stop, ready=started.set_result), name="serve")
+        try:
+            await asyncio.wait({serving, started}, return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                serving.result()
+            app: App = await started
+            sessions = [await on_discord(app, discord), await on_telegram(app, telegram)]
+            if keep:
+                await talk(discord, telegram)
+        finally:
+            stop.set()
+            await serving
+    summarise(folder, sessions)
+
+
+async def on_discord(app: App, discord: DiscordSandbox) -> SessionId:
+    await discord.connected(WITHIN)
+    channel = discord.guild("Film club").text_channel("kitchen")
+    mona, jiro = discord.user("Mona"), discord.user("Jiro")
+    session = discord_session(channel.id)
+    scene = Scene(app, "Discord, channel #kitchen", session)
+    text = "the kettle is in the left cupboard"
+    await scene.act(f"Mona says: {text}", mona.say(channel, text), created)
+    message = discord.history(channel)[-1]
+    await scene.act("Mona edits it: left becomes right", mona.edit(message, text.replace("left", "right")), created)
+    await scene.act("Jiro says something hasty", jiro.say(channel, "I broke the kettle!"), created)
+    await scene.act("Jiro takes it back", jiro.delete(discord.history(channel)[-1]), deleted)
+    picture = DiscordFile("cupboards.png", PICTURE, "image/png")
+    question = f"<@{discord.bot.id}> is it this one?"
+    asked = jiro.say(channel, question, files=[picture])
+    await scene.act("Jiro sends a picture and asks @Ishiki: is it this one?", asked, answered)
+    answer = await discord.bot_message(channel, within=WITHIN)
+    console.print(Text(f"  Ishiki answers in the channel: {for_terminal(answer.content)}", style="green"))
+    return session
+
+
+async def on_telegram(app: App, telegram: TelegramSandbox) -> SessionId:
+    mona, jiro = telegram.user("Mona"), telegram.user("Jiro")
+    group = telegram.supergroup("Film club", [mona, jiro])
+    session = telegram_session(group.id)
+    scene = Scene(app, "Telegram, group Film club", session)
+    text = "the film is on the left screen"
+    await scene.act(f"Mona says: {text}", mona.say(group, text), created)
+    message = telegram.history(group)[-1]
+    await scene.act("Mona edits it: left becomes right", mona.edit(message, text.replace("left", "right")), created)
+    picture = TelegramFile("poster.png", PICTURE, "image/png", width=16, height=16)
+    asked = jiro.say(group, f"@{telegram.bot.username} is it this one?", photo=picture)
+    await scene.act("Jiro sends a picture and asks the bot: is it this one?", asked, answered)
+    answer = await telegram.bot_message(group, within=WITHIN)
+    console.print(Text(f"  Ishiki answers in the group: {for_terminal(answer.text)}", style="green"))
+    console.print("  (Telegram tells bots of retractions only in business chats, so none is shown here.)")
+    return session
+
+
+async def talk(discord: DiscordSandbox, telegram: TelegramSandbox) -> None:
+    """Let a person at the terminal write to the bot on either platform, until end of input or Ctrl-C."""
+    mona, on_telegram = discord.user("You"), telegram.user("You")
+    direct = discord.dm(mona)
+    console.print("\nIt goes on. Type  d TEXT  to write to the bot on Discord,  t TEXT  on Telegram; Ctrl-D ends.")
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        platform, _, text = line.strip().partition(" ")
+        if platform == "d" and text:
+            await mona.say(direct, text)
+            answer = (await discord.bot_message(direct, within=WITHIN)).content
+        elif platform == "t" and text:
+            await on_telegram.say(on_telegram.private_chat, text)
+            answer = (await telegram.bot_message(on_telegram.private_chat, within=WITHIN)).text
+        else:
+            console.print("d or t, a blank, and a text")
+            continue
+        console.print(Text(f"  Ishiki: {for_terminal(answer)}", style="green"))
+
+
+def summarise(folder: Path, sessions: list[SessionId]) -> None:
+    """What is left behind, and how to look at it."""
+    console.print()
+    for session in sessions:
+        path = folder / "runtimes" / session / "events.jsonl"
+        found = check(path)
+        console.print(f"{path}: {'every line as the format says' if not found else found}")
+    console.print(
+        f"\nLook at it:  ISHIKI_DATA_DIR={folder} ishiki log timeline\n"
+        f"             jq -r .type {folder}/runtimes/*/events.jsonl | sort | uniq -c"
+    )

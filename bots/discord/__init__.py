@@ -1,0 +1,1 @@
+"""Discord: what happens there becomes facts, and what we say becomes messages there."""

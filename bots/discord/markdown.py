@@ -1,0 +1,267 @@
+"""What people write on Discord, its Markdown and its tokens, into element nodes (API reference, Message Formatting).
+
+One scan from left to right: what opens a style and is never closed stays text as written, and the time taken is linear
+in the text. Headings and lists stay text, which reads well enough.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from core.content import Element, Node, joined
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FENCE: Final = 3
+"""Backticks from which on code is a block."""
+
+_TOKEN: Final = re.compile(
+    r"\\(?P<escaped>[!-/:-@\[-`{-~])"
+    r"|(?P<ticks>`+)"
+    r"|<@!?(?P<user>\d{1,20})>"
+    r"|<@&(?P<role>\d{1,20})>"
+    r"|<#(?P<channel>\d{1,20})>"
+    r"|<a?:(?P<emoji>\w{1,64}):(?P<emoji_id>\d{1,20})>"
+    r"|<t:(?P<time>-?\d{1,17})(?::[A-Za-z])?>"
+    r"|<(?P<command>/[^:<>\n]{1,100}):\d{1,20}>"
+    r"|(?P<everyone>@(?:everyone|here)\b)"
+    r"|<(?P<bracketed>https?://[^\s<>]++)>"
+    r"|(?P<address>https?://[^\s<>*|~`\\]++)"
+    r"|\[(?P<shown>[^\[\]\n]++)\]\(<?(?P<target>https?://[^\s<>()]++)>?\)"
+    r"|(?P<style>\*+|_+|~~|\|\|)"
+)
+_TICKS: Final = re.compile("`+")
+_LANGUAGE: Final = re.compile(r"([A-Za-z0-9_+.#-]{1,32}+)\n")
+_TAGS: Final = {"**": "b", "*": "i", "_": "i", "__": "u", "~~": "s", "||": "spl"}
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the ids in a text stand for, as far as it is known. ``everyone``: the text really calls everybody."""
+
+    users: Mapping[str, str] = field(default_factory=dict[str, str])
+    roles: Mapping[str, str] = field(default_factory=dict[str, str])
+    channels: Mapping[str, str] = field(default_factory=dict[str, str])
+    everyone: bool = False
+
+
+class Veil:
+    """Hides links to the platform's own files and API, which carry signatures and tokens, wherever people paste them."""
+
+    def __init__(self, hosts: Collection[str]) -> None:
+        named = "".join(f"|{re.escape(host)}" for host in hosts)
+        self._links = re.compile(
+            rf"https?://(?:(?:[\w-]{{1,63}}\.){{1,4}}discordapp\.(?:com|net)"
+            rf"|(?:[\w-]{{1,63}}\.)?discord(?:app)?\.com(?=/api\b){named})"
+            r"(?::\d{1,5})?(?P<path>/[^\s<>|()\"'`?#]*+)?[^\s<>|()\"'`]*+",
+            re.ASCII | re.IGNORECASE,
+        )
+
+    def over(self, text: str) -> str:
+        """``text`` with each such link replaced by words."""
+        return self._links.sub(_in_words, text) if "://" in text else text
+
+
+def _in_words(link: re.Match[str]) -> str:
+    path = link["path"] or ""
+    if path.startswith("/api"):
+        return "[an address of Discord's API]"
+    return f"[a file on Discord: {path.rpartition('/')[2]}]"
+
+
+def read_markdown(text: str, names: Names) -> list[Node]:
+    """The nodes of a text. Code is literal, lines behind ``> `` and all behind ``>>> `` are ``<quote>``."""
+    nodes: list[Node] = []
+    for quoted, piece in _blocks(text):
+        inline = _Inline(piece, names).read()
+        nodes.extend([Element("quote", {}, tuple(inline))] if quoted else inline)
+    return joined(nodes)
+
+
+def _blocks(text: str) -> Iterator[tuple[bool, str]]:
+    """Runs of quoted and of other lines. A line that begins inside a code block begins nothing."""
+    if ">" not in text:
+        yield False, text
+        return
+    code = _code_blocks(text)
+    lines: list[str] = []
+    quoted = False
+    start = 0
+    while start < len(text):
+        end = _line_end(text, start, code)
+        line = text[start:end]
+        if line.startswith(">>> ") and not quoted:
+            yield False, "".join(lines)
+            yield True, text[start + 4 :]
+            return
+        is_quote = line.startswith("> ")
+        if is_quote != quoted:
+            yield quoted, _unended("".join(lines)) if quoted else "".join(lines)
+            lines, quoted = [], is_quote
+        lines.append(line[2:] if is_quote else line)
+        start = end
+    yield quoted, _unended("".join(lines)) if quoted else "".join(lines)
+
+
+def _unended(block: str) -> str:
+    return block.removesuffix("\n")
+
+
+def _line_end(text: str, start: int, code: list[tuple[int, int]]) -> int:
+    """After the line feed that ends the line, code blocks in it passed over whole."""
+    while True:
+        end = text.find("\n", start) + 1 or len(text)
+        index = bisect_left(code, (end, 0)) - 1
+        if index < 0 or code[index][1] <= end:
+            return end
+        start = code[index][1]
+
+
+def _code_blocks(text: str) -> list[tuple[int, int]]:
+    fences = [run for run in _TICKS.finditer(text) if len(run[0]) >= _FENCE]
+    return [(opening.start(), closing.end()) for opening, closing in zip(fences[::2], fences[1::2], strict=False)]
+
+
+@dataclass(slots=True)
+class _Open:
+    marker: str
+    children: list[Node]
+
+
+class _Inline:
+    """One piece of text without quotes. A style is open at most once, so the stack is as deep as there are styles."""
+
+    def __init__(self, text: str, names: Names, *, links: bool = True) -> None:
+        self._text = text
+        self._names = names
+        self._links = links
+        self._open = [_Open("", [])]
+        self._runs: dict[int, list[int]] = {}
+        for run in _TICKS.finditer(text):
+            self._runs.setdefault(len(run[0]), []).append(run.start())
+
+    def read(self) -> list[Node]:
+        position = 0
+        while (token := _TOKEN.search(self._text, position)) is not None:
+            self._add(self._text[position : token.start()])
+            position = self._take(token)
+        self._add(self._text[position:])
+        while len(self._open) > 1:
+            self._leave_unclosed()
+        return joined(self._open[0].children)
+
+    def _add(self, node: Node) -> None:
+        if node:
+            self._open[-1].children.append(node)
+
+    def _take(self, token: re.Match[str]) -> int:
+        """Add what a token stands for; returns where to read on."""
+        kind = token.lastgroup or ""
+        match kind:
+            case "ticks":
+                return self._take_code(token)
+            case "style":
+                for marker in self._markers(token[0]):
+                    self._take_style(marker, token)
+            case "target" if not self._links:
+                self._add(token[0])
+            case "target":
+                shown = _Inline(token["shown"], self._names, links=False).read()
+                self._add(Element("a", {"href": token["target"]}, tuple(shown)))
+            case _:
+                self._add(self._entity(kind, token))
+        return token.end()
+
+    def _entity(self, kind: str, token: re.Match[str]) -> Node:  # noqa: PLR0911 - a table, with a line for each token
+        value = token[kind] if kind else ""
+        match kind:
+            case "user":
+                return _named("at", "id", value, self._names.users)
+            case "role":
+                return _named("at", "role", value, self._names.roles)
+            case "channel":
+                return _named("sharp", "id", value, self._names.channels)
+            case "emoji_id":
+                return Element("emoji", {"id": value, "name": token["emoji"]})
+            case "everyone" if self._names.everyone:
+                return Element("at", {"type": "all"})
+            case "time":
+                return _moment(value) or token[0]
+            case _:
+                return value
+
+    def _take_code(self, opening: re.Match[str]) -> int:
+        size, start = len(opening[0]), opening.end()
+        runs = self._runs.get(size, [])
+        index = bisect_left(runs, start)
+        if index == len(runs):
+            self._add(opening[0])
+            return start
+        code, end = self._text[start : runs[index]], runs[index] + size
+        if size < _FENCE:
+            self._add(Element("code", {}, (code.strip(" ") or code,)))
+        elif code.strip():
+            language = _LANGUAGE.match(code)
+            body = code[language.end() :] if language else code
+            shown = body.strip("\n") or body
+            self._add(Element("code-block", {"lang": language[1]} if language else {}, (shown,)))
+        else:
+            self._add(self._text[opening.start() : end])
+        return end
+
+    def _markers(self, run: str) -> list[str]:
+        """A run of ``*`` or ``_`` as styles: three are two of them, the one that is open inside ends first."""
+        single = run[0]
+        if run in _TAGS:
+            return [run]
+        if len(run) != 3:
+            return [run]  # no style has it: text
+        inside = next((frame.marker for frame in reversed(self._open) if frame.marker.startswith(single)), "")
+        return [single, single * 2] if inside == single else [single * 2, single]
+
+    def _take_style(self, marker: str, token: re.Match[str]) -> None:
+        before = self._text[token.start() - 1 : token.start()]
+        after = self._text[token.end() : token.end() + 1]
+        loose = marker == "||"
+        if any(frame.marker == marker for frame in self._open):
+            closes = loose or (before != "" and not before.isspace() and not (marker == "_" and _is_word(after)))
+            if closes:
+                self._close(marker)
+                return
+        elif marker in _TAGS and after and (loose or not (after.isspace() or (marker == "_" and _is_word(before)))):
+            self._open.append(_Open(marker, []))
+            return
+        self._add(marker)
+
+    def _close(self, marker: str) -> None:
+        while self._open[-1].marker != marker:
+            self._leave_unclosed()
+        closed = self._open.pop()
+        if closed.children:
+            self._add(Element(_TAGS[marker], {}, tuple(joined(closed.children))))
+        else:
+            self._add(marker * 2)
+
+    def _leave_unclosed(self) -> None:
+        frame = self._open.pop()
+        self._add(frame.marker)
+        self._open[-1].children.extend(frame.children)
+
+
+def _named(tag: str, attribute: str, value: str, names: Mapping[str, str]) -> Element:
+    name = names.get(value)
+    return Element(tag, {attribute: value, "name": name} if name else {attribute: value})
+
+
+def _moment(seconds: str) -> str:
+    """A moment that every reader sees in their own zone, here in UTC; empty for one that no calendar has."""
+    try:
+        return f"{_EPOCH + timedelta(seconds=int(seconds)):%Y-%m-%d %H:%M} UTC"
+    except OverflowError:
+        return ""
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

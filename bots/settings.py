@@ -1,0 +1,199 @@
+"""The only reader of the environment (contract section 4). `.env.example` names every key with a comment."""
+
+import difflib
+import ipaddress
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from dotenv import dotenv_values
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from core.access import AllowRules
+from core.errors import IshikiError
+from core.wake import WakeRules
+
+SECRET_KEYS = frozenset(
+    {
+        "DISCORD_TOKEN",
+        "TELEGRAM_TOKEN",
+        "TELEGRAM_WEBHOOK_URL",
+        "TELEGRAM_WEBHOOK_SECRET",
+        "ISHIKI_RUNTIME_TOKEN",
+        "ISHIKI_HTTP_TOKEN",
+    }
+)
+
+
+class SettingsRefused(IshikiError):
+    """A setting is unknown or does not parse; the message names the key, what was given, and what is wanted."""
+
+
+class Admin(NamedTuple):
+    """Somebody who may answer any confirmation: platform and numeric user id."""
+
+    platform: str
+    user: str
+
+
+def _names(text: object) -> object:
+    return tuple(word.strip() for word in text.split(",") if word.strip()) if isinstance(text, str) else text
+
+
+def _admins(text: object) -> object:
+    if not isinstance(text, str):
+        return text
+    admins: list[Admin] = []
+    for word in (piece.strip() for piece in text.split(",")):
+        if not word:
+            continue
+        platform, _, user = word.partition(":")
+        if platform not in {"discord", "telegram"} or not (user.isascii() and user.isdecimal()):
+            raise ValueError("not a list of discord:<user id> and telegram:<user id>")
+        admins.append(Admin(platform, user))
+    return tuple(admins)
+
+
+def _url(*schemes: str) -> AfterValidator:
+    def check(text: str) -> str:
+        parts = urlsplit(text)
+        if parts.scheme not in schemes or not parts.hostname or parts.username or parts.query or parts.fragment:
+            raise ValueError(f"not a URL that begins with {' or '.join(f'{scheme}://' for scheme in schemes)}")
+        return text
+
+    return AfterValidator(check)
+
+
+def _rules(text: object) -> object:
+    return AllowRules.parse(text) if isinstance(text, str) else text
+
+
+HttpUrl = Annotated[str, _url("http", "https")]
+Hosts = Annotated[tuple[str, ...], BeforeValidator(_names)]
+Rules = Annotated[AllowRules, BeforeValidator(_rules)]
+
+
+class Settings(BaseSettings):
+    """What an operator decides. The description of each field says what is wanted."""
+
+    model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", arbitrary_types_allowed=True, frozen=True)
+
+    discord_token: SecretStr | None = Field(None, description="the bot token of the Discord developer portal")
+    discord_api_url: HttpUrl = Field("https://discord.com/api/v10", description="an http or https URL")
+    discord_gateway_url: Annotated[str, _url("ws", "wss")] = Field(
+        "wss://gateway.discord.gg/", description="a ws or wss URL"
+    )
+    discord_cdn_hosts: Hosts = Field(
+        ("cdn.discordapp.com", "media.discordapp.net"), min_length=1, description="hosts, or host:port, with commas"
+    )
+    discord_allow: Rules = Field(AllowRules(), description="allow rules with commas, e.g. guild:1234,dm,!user:99")
+
+    telegram_token: SecretStr | None = Field(None, description="the bot token that BotFather gave")
+    telegram_api_url: HttpUrl = Field("https://api.telegram.org", description="an http or https URL")
+    telegram_allow: Rules = Field(AllowRules(), description="allow rules with commas, e.g. -1001234,dm,!user:99")
+    telegram_webhook_url: SecretStr | None = Field(None, description="nothing: webhook mode is not in this version")
+    telegram_webhook_secret: SecretStr | None = Field(None, description="the secret of the webhook's header")
+
+    ishiki_data_dir: Path = Field(Path("data"), description="a folder")
+    ishiki_admins: Annotated[tuple[Admin, ...], BeforeValidator(_admins)] = Field(
+        (), description="discord:<user id>,telegram:<user id>"
+    )
+    ishiki_wake: str = Field(
+        "direct,mention,reply", description="any of direct, mention, reply, keyword, always; or never alone"
+    )
+    ishiki_keywords: str = Field("", description="words with commas")
+    ishiki_runtime_url: HttpUrl | None = Field(None, description="an http or https URL")
+    ishiki_runtime_token: SecretStr | None = Field(None, description="the token that the runtime expects")
+    ishiki_model: str | None = Field(None, description="nothing: the built-in agent is not in this version")
+    ishiki_http_host: str = Field("127.0.0.1", description="an address to listen on")
+    ishiki_http_port: int = Field(17989, ge=0, le=65535, description="a port from 0 to 65535")
+    ishiki_http_token: SecretStr | None = Field(None, description="the token that callers of our API must show")
+    ishiki_http_origins: Hosts = Field((), description="origins with commas, e.g. https://bots.example.org")
+    ishiki_confirm_timeout: int = Field(300, ge=1, le=31_536_000, description="whole seconds from 1")
+    ishiki_asset_max_bytes: int = Field(26_214_400, ge=0, description="whole bytes from 0")
+    ishiki_log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="debug, info, warning or error"
+    )
+    ishiki_log_format: Literal["console", "json"] = Field("console", description="console or json")
+
+    @classmethod
+    def settings_customise_sources(cls, *_args: Any, init_settings: PydanticBaseSettingsSource, **_kw: Any) -> Any:  # noqa: ANN401 - the library's own signature
+        """`load` reads environment and ``.env`` itself, to name a key as it was written."""
+        return (init_settings,)
+
+    @property
+    def wake_rules(self) -> WakeRules:
+        return WakeRules.parse(self.ishiki_wake, self.ishiki_keywords)
+
+
+def load(environment: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> Settings:
+    """Read ``.env`` and the environment, which wins. Raises `SettingsRefused`."""
+    given: dict[str, str] = {}
+    if dotenv is not None and dotenv.is_file():
+        try:
+            given |= {key: value for key, value in dotenv_values(dotenv).items() if value is not None}
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsRefused(f"{dotenv} cannot be read ({type(error).__name__}); make it a UTF-8 text") from error
+    given |= os.environ if environment is None else environment
+    known = {name.upper(): name for name in Settings.model_fields}
+    for key in sorted(given):
+        if key.startswith("ISHIKI_") and key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else "; .env.example lists all keys"
+            raise SettingsRefused(f"{key} is no setting of ishiki{hint}")
+    values = {name: given[key].strip() for key, name in known.items() if given.get(key, "").strip()}
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        raise SettingsRefused(_explain(error.errors()[0], values)) from None
+    _cross_check(settings)
+    return settings
+
+
+def _explain(error: ErrorDetails, values: Mapping[str, str]) -> str:
+    name = str(error["loc"][0])
+    key = name.upper()
+    shown = "the value given" if key in SECRET_KEYS else repr(values.get(name, "")[:100])
+    wanted = Settings.model_fields[name].description
+    reason = error["msg"].removeprefix("Value error, ")
+    return f"{key}: {shown} does not do ({reason[:1].lower()}{reason[1:]}); wanted is {wanted}"
+
+
+def _cross_check(settings: Settings) -> None:
+    try:
+        _ = settings.wake_rules
+    except ValueError as error:
+        raise SettingsRefused(f"ISHIKI_WAKE: {settings.ishiki_wake[:100]!r} does not do ({error})") from error
+    runtime, http = settings.ishiki_runtime_token, settings.ishiki_http_token
+    if settings.ishiki_runtime_url and runtime and http and runtime.get_secret_value() == http.get_secret_value():
+        raise SettingsRefused(
+            "ISHIKI_RUNTIME_TOKEN and ISHIKI_HTTP_TOKEN are equal, so the runtime could answer its own questions; "
+            "set two different ones"
+        )
+    if http is None and not is_loopback(settings.ishiki_http_host):
+        raise SettingsRefused(
+            f"ISHIKI_HTTP_HOST: {settings.ishiki_http_host[:100]!r} can be reached from elsewhere and no "
+            "ISHIKI_HTTP_TOKEN is set; set one, or listen on 127.0.0.1"
+        )
+    if settings.telegram_webhook_url is not None:
+        cure = "leave TELEGRAM_WEBHOOK_URL empty to poll"
+        if settings.telegram_webhook_secret is None:
+            raise SettingsRefused(f"TELEGRAM_WEBHOOK_URL is set without TELEGRAM_WEBHOOK_SECRET; {cure}")
+        raise SettingsRefused(f"TELEGRAM_WEBHOOK_URL: webhook mode is not in this version; {cure}")
+    if settings.ishiki_model is not None:
+        raise SettingsRefused(
+            "ISHIKI_MODEL: the built-in agent is not in this version; "
+            "leave it empty, and set ISHIKI_RUNTIME_URL to wake a runtime of yours"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a listener on that host."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

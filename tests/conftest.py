@@ -1,0 +1,58 @@
+"""A house to test in: a real log in a temporary folder, with its followers."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from core.archive.store import Store
+from core.log.disk import Disk
+from core.log.journal import Journal
+from core.sessions.directory import Sessions
+
+
+class House:
+    """One data folder, open. `reopen` closes it in order and opens it again, as a restart does."""
+
+    def __init__(self, folder: Path, disk: Disk | None = None) -> None:
+        self.folder = folder
+        self._disk = disk
+
+    async def open(self) -> None:
+        self.journal = Journal(self.folder, disk=self._disk)
+        self.journal.start()
+        self.store = Store.open(self.folder / ".store" / "history.db")
+        self.sessions = Sessions(self.folder, self.journal)
+
+    async def close(self) -> None:
+        await self.sessions.close()
+        await self.store.close()
+        self.journal.stop()
+
+    async def reopen(self) -> None:
+        await self.close()
+        await self.open()
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    house = House(tmp_path / "data")
+    await house.open()
+    yield house
+    await house.close()
+
+
+Until = Callable[[Callable[[], object]], Awaitable[None]]
+
+
+@pytest.fixture
+def until() -> Until:
+    """Wait until something holds; fail after ten seconds."""
+
+    async def wait(holds: Callable[[], object]) -> None:
+        async with asyncio.timeout(10):
+            while not holds():  # noqa: ASYNC110 - what is waited for is any condition, of files too
+                await asyncio.sleep(0.005)
+
+    return wait

@@ -1,0 +1,277 @@
+"""Delivery, waking and turns, over a real log, with a fake agent and a fake chat on the far sides."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from core.chat.speak import Speaker
+from core.errors import ChatRefused, RuntimeCallError, RuntimeRefused, RuntimeUnavailable
+from core.gateway import Gateway
+from core.health import Health
+from core.ids import EntryId
+from core.runtime.deliver import Deliver
+from core.runtime.port import Answer
+from core.runtime.turns import Turns
+from core.wake import WakeRules
+from tests.builders import SESSION, mention, retracted, said
+from tests.conftest import House, Until
+from tests.fakes import FakeChat, FakeRuntime
+
+NOW = 10**15  # ms; far ahead, so that no message counts as backlog
+
+
+class Agent:
+    """A house with an agent and a chat."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.runtime = FakeRuntime()
+        self.chat = FakeChat()
+        self.health = Health("runtime", problem=None)
+
+    async def start(self, rules: str = "direct,mention,reply") -> None:
+        sessions, store = self.house.sessions, self.house.store
+        deliver = Deliver(self.runtime, store, store, self.health)
+        speaker = Speaker(sessions, lambda _: self.chat, store, _no_file)
+        turns = Turns(self.runtime, deliver, speaker, store, WakeRules.parse(rules))
+        self.gateway = Gateway(sessions, [deliver, turns], store)
+        await self.gateway.start()
+
+    async def restart(self) -> None:
+        await self.gateway.stop()
+        await self.house.reopen()
+        await self.start()
+
+    def lines(self) -> list[dict[str, Any]]:
+        path = self.house.folder / "runtimes" / SESSION / "events.jsonl"
+        return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+    def kinds(self) -> list[str]:
+        return [_kind(line) for line in self.lines()]
+
+    def delivered(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for _, lines, _ in self.runtime.delivered for line in lines]
+
+
+async def _no_file(_session: object, url: str) -> Any:
+    raise AssertionError(url)
+
+
+def _kind(line: dict[str, Any]) -> str:
+    data = line["data"]
+    return (data.get("type") or data.get("role")) if line["type"] in {"message", "event"} else line["type"]
+
+
+@pytest.fixture
+async def agent(house: House) -> AsyncIterator[Agent]:
+    agent = Agent(house)
+    await agent.start()
+    yield agent
+    await agent.gateway.stop()
+
+
+async def say(agent: Agent, *facts: object) -> None:
+    await agent.house.sessions.of(SESSION).append(facts)  # pyright: ignore[reportArgumentType]
+
+
+async def test_everything_is_delivered_in_order_and_only_a_mention_wakes(agent: Agent, until: Until) -> None:
+    agent.runtime.answers = [Answer(reply="in the left one")]
+    await say(agent, said(1, "the kettle", at=NOW), said(2, mention(), at=NOW))
+    await until(lambda: "turn.done" in agent.kinds())
+    assert [line["data"]["data"]["messageId"] for line in agent.delivered()] == ["1", "2"]
+    assert len(agent.runtime.woken) == 1
+    assert agent.runtime.woken[0][2].rule == "mention"
+    assert agent.kinds()[2:] == ["turn.start", "assistant", "tool", "turn.done"]
+    turn = agent.lines()[2]["data"]["turnId"]
+    assert all(line["turnId"] == turn for line in agent.lines()[2:])
+    call = agent.lines()[3]["data"]["content"][0]
+    assert call["input"] == {"messages": ["in the left one"], "mode": "markdown", "quote": "2"}
+    result = agent.lines()[4]["data"]["content"][0]
+    assert (result["toolCallId"], result["output"]) == (
+        call["toolCallId"],
+        {"type": "json", "value": {"ok": True, "ids": ["9001"]}},
+    )
+    assert [sent.quote for sent in agent.chat.sent] == ["2"]
+
+
+async def test_an_edit_and_a_deletion_are_delivered_and_do_not_wake(agent: Agent, until: Until) -> None:
+    await say(agent, said(1, "hi", at=NOW))
+    await say(agent, said(1, mention(), edited_at=NOW + 1, at=NOW), retracted(1))
+    await until(lambda: len(agent.delivered()) == 3)
+    assert agent.runtime.woken == []
+
+
+async def test_a_runtime_that_is_down_holds_the_session_and_then_gets_the_same_batch(
+    agent: Agent, until: Until
+) -> None:
+    agent.runtime.errors = [RuntimeUnavailable("down", retry_after=0.01) for _ in range(3)]
+    await say(agent, said(1, at=NOW))
+    await until(lambda: agent.health.problem == "down")
+    await say(agent, said(2, at=NOW))
+    await until(lambda: len(agent.delivered()) == 2)
+    assert agent.health.ready
+    assert [line["data"]["data"]["messageId"] for line in agent.delivered()] == ["1", "2"]
+
+
+async def test_an_entry_that_is_refused_is_parked_and_later_ones_go_on(agent: Agent, until: Until) -> None:
+    agent.runtime.errors = [RuntimeRefused("422"), RuntimeRefused("422")]  # the batch of two, then its first half
+    await say(agent, said(1, at=NOW), said(2, at=NOW))
+    await until(lambda: len(agent.delivered()) == 1)
+    assert agent.delivered()[0]["data"]["data"]["messageId"] == "2"
+    parked = await agent.house.store.outbox(f"deliver:{SESSION}:{agent.lines()[0]['id']}")
+    assert parked == ("parked", "422")
+
+
+async def test_what_arrives_during_a_turn_bears_its_id_and_gets_one_more_turn(agent: Agent, until: Until) -> None:
+    agent.runtime.holding = asyncio.Event()
+    await say(agent, said(1, mention(), at=NOW))
+    await until(lambda: agent.runtime.woken)
+    await say(agent, said(2, mention(), at=NOW), said(3, at=NOW))
+    await say(agent, said(4, mention(), at=NOW))
+    await until(lambda: len(agent.delivered()) == 4)
+    assert len(agent.runtime.woken) == 1
+    agent.runtime.holding.set()
+    await until(lambda: agent.kinds().count("turn.done") == 2)
+    first, second = (turn for _, turn, _ in agent.runtime.woken)
+    inside = [line.get("turnId") for line in agent.lines() if _kind(line) == "ishiki.message.created"]
+    assert inside == [None, first, first, first]
+    assert second not in inside
+    assert agent.runtime.woken[1][2].entry_id == agent.lines()[4]["id"]
+
+
+async def test_what_the_runtime_says_it_has_seen_gets_no_further_turn(agent: Agent, until: Until) -> None:
+    agent.runtime.holding = asyncio.Event()
+    await say(agent, said(1, mention(), at=NOW))
+    await until(lambda: agent.runtime.woken)
+    await say(agent, said(2, mention(), at=NOW))
+    await until(lambda: len(agent.delivered()) == 2)
+    agent.runtime.answers = [Answer(seen=EntryId(agent.lines()[-1]["id"]))]
+    agent.runtime.holding.set()
+    await until(lambda: "turn.done" in agent.kinds())
+    await say(agent, said(3, at=NOW))
+    await until(lambda: len(agent.delivered()) == 3)
+    assert len(agent.runtime.woken) == 1
+
+
+async def test_a_message_retracted_before_its_turn_wakes_nobody(agent: Agent, until: Until) -> None:
+    agent.runtime.errors = [RuntimeUnavailable("down", retry_after=0.1)]
+    await say(agent, said(1, mention(), at=NOW))
+    await say(agent, retracted(1))
+    await until(lambda: len(agent.delivered()) == 2)
+    await say(agent, said(2, at=NOW))
+    await until(lambda: len(agent.delivered()) == 3)
+    assert agent.runtime.woken == []
+
+
+async def test_an_album_wakes_once_after_it_has_been_quiet(agent: Agent, until: Until) -> None:
+    for number in (3, 1, 2):
+        await say(agent, said(number, mention(), at=NOW, album="77"))
+        await asyncio.sleep(0.05)
+    await until(lambda: "turn.done" in agent.kinds())
+    assert len(agent.runtime.woken) == 1
+    created = [line["timestamp"] for line in agent.lines() if _kind(line) == "ishiki.message.created"]
+    start = next(line["timestamp"] for line in agent.lines() if _kind(line) == "turn.start")
+    assert start - created[-1] >= 1500
+
+
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [(RuntimeUnavailable("503"), "RuntimeUnavailable"), (RuntimeCallError("no"), "RuntimeCallError")],
+)
+async def test_a_turn_that_the_runtime_does_not_answer_fails_and_is_not_repeated(
+    agent: Agent, until: Until, answer: Exception, name: str
+) -> None:
+    agent.runtime.answers = [answer]
+    await say(agent, said(1, mention(), at=NOW))
+    await until(lambda: "turn.failed" in agent.kinds())
+    assert agent.lines()[-1]["data"]["error"]["name"] == name
+    await agent.restart()
+    await say(agent, said(2, at=NOW))
+    await until(lambda: len(agent.delivered()) == 2)
+    assert len(agent.runtime.woken) == 1
+
+
+async def test_entries_of_a_runtime_are_taken_whole_and_platform_facts_are_refused(agent: Agent, until: Until) -> None:
+    usage = '{"inputTokens":1,"inputTokenDetails":{},"outputTokens":1,"outputTokenDetails":{},"totalTokens":2}'
+    assistant = (
+        '{"type":"message","data":{"id":"5f1f4a0c-7d4e-4f27-8a7f-6cfb8b6f1101","timestamp":5,"role":"assistant",'
+        f'"content":"thinking","usage":{usage},"zz":1.50}}}}'
+    )
+    refused = (
+        '{"type":"event","data":{"type":"turn.done","turnId":"x"}}',
+        '{"type":"state","data":{"version":1}}',
+        '{"type":"message","data":{"role":"user","content":"x"}}',
+        '{"type":"message","data":{"role":"custom","type":"ishiki.message.deleted","data":{"messageId":"3"}}}',
+        '{"type":"message","data":{"role":"custom","type":"ishiki.attachment","data":{"source":"platform","items":[]}}}',
+        '{"type":"message","data":{"role":"assistant"}}',
+        '{"type":"ishiki.tools.catalog","data":{}}',
+        "[1]",
+    )
+    store = '{"type":"ishiki.codemode.store","data":{"set":{"a":[1,2.50]},"delete":[]},"timestamp":77}'
+    entries = tuple(Raw(text.encode()) for text in (assistant, *refused, store))
+    agent.runtime.answers = [Answer(entries=entries)]
+    await say(agent, said(1, mention(), at=NOW))
+    await until(lambda: "turn.done" in agent.kinds())
+    assert agent.kinds()[1:] == ["turn.start", "assistant", "ishiki.codemode.store", "turn.done"]
+    raw = (agent.house.folder / "runtimes" / SESSION / "events.jsonl").read_text().splitlines()
+    assert assistant[len('{"type":"message",') : -1] in raw[2]
+    assert '"data":{"set":{"a":[1,2.50]},"delete":[]},"timestamp":77' in raw[3]
+
+
+async def test_a_reply_that_the_chat_refuses_is_written_down_as_failed(agent: Agent, until: Until) -> None:
+    agent.chat.refusals = [ChatRefused("the bot may not write here", name="Forbidden")]
+    agent.runtime.answers = [Answer(reply="hello")]
+    await say(agent, said(1, mention(), at=NOW))
+    await until(lambda: "turn.done" in agent.kinds())
+    value = agent.lines()[-2]["data"]["content"][0]["output"]["value"]
+    error = {"name": "Forbidden", "message": "the bot may not write here"}
+    assert value == {"ok": False, "error": error, "sent": [], "failedAt": 0}
+
+
+async def test_a_stop_aborts_the_turn_and_a_restart_does_not_repeat_it(agent: Agent, until: Until) -> None:
+    agent.runtime.holding = asyncio.Event()
+    await say(agent, said(1, mention(), at=NOW))
+    await until(lambda: agent.runtime.woken)
+    await agent.restart()
+    assert agent.kinds()[-1] == "turn.aborted"
+    agent.runtime.holding = None
+    await say(agent, said(2, mention(), at=NOW))
+    await until(lambda: "turn.done" in agent.kinds())
+    assert len(agent.runtime.woken) == 2
+    assert agent.kinds().count("turn.start") == 2
+
+
+async def test_a_wake_that_was_owed_when_the_process_ended_is_paid_after_the_restart(
+    house: House, until: Until
+) -> None:
+    await house.sessions.of(SESSION).append([said(1, mention(), at=NOW)])
+    await house.reopen()
+    agent = Agent(house)
+    await agent.start()
+    await until(lambda: "turn.done" in agent.kinds())
+    await agent.restart()
+    await say(agent, said(2, at=NOW))
+    await until(lambda: len(agent.delivered()) == 2)
+    assert len(agent.runtime.woken) == 1
+    await agent.gateway.stop()
+
+
+async def test_at_most_twenty_turns_run_in_a_minute(agent: Agent, until: Until) -> None:
+    for number in range(1, 22):
+        await say(agent, said(number, mention(), at=NOW))
+        await until(lambda wanted=number: agent.kinds().count("turn.done") == min(wanted, 20))
+    await until(lambda: len(agent.delivered()) == 21)
+    await asyncio.sleep(0.1)
+    assert len(agent.runtime.woken) == 20
+
+
+async def test_old_backlog_is_delivered_and_wakes_nobody(agent: Agent, until: Until) -> None:
+    await say(agent, said(1, mention(), at=1_793_600_000_000))
+    await until(agent.delivered)
+    await say(agent, said(2, at=NOW))
+    await until(lambda: len(agent.delivered()) == 2)
+    assert agent.runtime.woken == []

@@ -1,0 +1,74 @@
+"""The other side of our seams, for tests: a chat that takes what it is told, a runtime in the same process."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from core.chat.port import Link, Mode, Part, Upload
+from core.errors import ChatError
+from core.ids import EntryId, MessageId, SessionId, ThreadId, TurnId
+from core.runtime.port import Answer, Cause
+from core.sidecars import FileRef
+
+
+@dataclass
+class Sent:
+    """One part as a chat got it."""
+
+    text: str
+    quote: MessageId | None
+    thread: ThreadId | None
+    nonce: str
+    files: tuple[str, ...] = ()
+
+
+@dataclass
+class FakeChat:
+    """A platform of four-letter messages. ``refusals`` are raised in turn before anything is taken."""
+
+    limit: int = 2000
+    refusals: list[ChatError] = field(default_factory=list[ChatError])
+    sent: list[Sent] = field(default_factory=list[Sent])
+    links: dict[str, Link] = field(default_factory=dict[str, Link])
+
+    def compose(self, text: str, mode: Mode) -> list[Part]:
+        pieces = [text[start : start + self.limit] for start in range(0, len(text), self.limit)]
+        return [Part(piece, piece) for piece in pieces if piece.strip()]
+
+    async def send(
+        self, part: Part, uploads: Sequence[Upload], *, quote: MessageId | None, thread: ThreadId | None, nonce: str
+    ) -> list[MessageId]:
+        if self.refusals:
+            raise self.refusals.pop(0)
+        self.sent.append(Sent(part.text, quote, thread, nonce, tuple(upload.name for upload in uploads)))
+        return [MessageId(str(9000 + len(self.sent)))]
+
+    async def link(self, ref: FileRef, *, fresh: bool) -> Link:
+        return self.links[ref.attachment_id or ref.file_id or ""]
+
+
+@dataclass
+class FakeRuntime:
+    """An agent in the same process: `deliver` raises ``errors`` in turn, `wake` gives ``answers`` in turn."""
+
+    errors: list[Exception] = field(default_factory=list[Exception])
+    answers: list[Answer | Exception] = field(default_factory=list[Answer | Exception])
+    delivered: list[tuple[SessionId, tuple[bytes, ...], EntryId]] = field(
+        default_factory=list[tuple[SessionId, tuple[bytes, ...], EntryId]]
+    )
+    woken: list[tuple[SessionId, TurnId, Cause]] = field(default_factory=list[tuple[SessionId, TurnId, Cause]])
+    holding: asyncio.Event | None = None
+
+    async def deliver(self, session: SessionId, lines: Sequence[bytes], *, key: EntryId) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.delivered.append((session, tuple(lines), key))
+
+    async def wake(self, session: SessionId, turn: TurnId, cause: Cause) -> Answer:
+        self.woken.append((session, turn, cause))
+        if self.holding is not None:
+            await self.holding.wait()
+        answer = self.answers.pop(0) if self.answers else Answer()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
