@@ -61,7 +61,9 @@ def _pieces(components: Sequence[object], read: Read) -> Iterator[Sequence[Node]
             case discord.SelectMenu():
                 yield [f"[choice: {component.placeholder or ', '.join(option.label for option in component.options)}]"]
             case discord.MediaGalleryComponent():
-                yield [f"[picture: {item.description}]" if item.description else "[picture]" for item in component.items]
+                yield [
+                    f"[picture: {item.description}]" if item.description else "[picture]" for item in component.items
+                ]
             case discord.ThumbnailComponent():
                 yield [f"[picture: {component.description}]" if component.description else "[picture]"]
             case discord.FileComponent():

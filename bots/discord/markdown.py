@@ -6,7 +6,7 @@ in the text. Headings and lists stay text, which reads well enough.
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -47,30 +47,6 @@ class Names:
     everyone: bool = False
 
 
-class Veil:
-    """Hides links to the platform's own files and API, which carry signatures and tokens, wherever people paste them."""
-
-    def __init__(self, hosts: Collection[str]) -> None:
-        named = "".join(f"|{re.escape(host)}" for host in hosts)
-        self._links = re.compile(
-            rf"https?://(?:(?:[\w-]{{1,63}}\.){{1,4}}discordapp\.(?:com|net)"
-            rf"|(?:[\w-]{{1,63}}\.)?discord(?:app)?\.com(?=/api\b){named})"
-            r"(?::\d{1,5})?(?P<path>/[^\s<>|()\"'`?#]*+)?[^\s<>|()\"'`]*+",
-            re.ASCII | re.IGNORECASE,
-        )
-
-    def over(self, text: str) -> str:
-        """``text`` with each such link replaced by words."""
-        return self._links.sub(_in_words, text) if "://" in text else text
-
-
-def _in_words(link: re.Match[str]) -> str:
-    path = link["path"] or ""
-    if path.startswith("/api"):
-        return "[an address of Discord's API]"
-    return f"[a file on Discord: {path.rpartition('/')[2]}]"
-
-
 def read_markdown(text: str, names: Names) -> list[Node]:
     """The nodes of a text. Code is literal, lines behind ``> `` and all behind ``>>> `` are ``<quote>``."""
     nodes: list[Node] = []
@@ -90,13 +66,13 @@ def _blocks(text: str) -> Iterator[tuple[bool, str]]:
     quoted = False
     start = 0
     while start < len(text):
-        end = _line_end(text, start, code)
+        is_quote = text.startswith("> ", start)
+        end = _line_end(text, start, [] if is_quote else code)
         line = text[start:end]
         if line.startswith(">>> ") and not quoted:
             yield False, "".join(lines)
             yield True, text[start + 4 :]
             return
-        is_quote = line.startswith("> ")
         if is_quote != quoted:
             yield quoted, _unended("".join(lines)) if quoted else "".join(lines)
             lines, quoted = [], is_quote

@@ -8,8 +8,6 @@ from typing import Final
 
 import discord
 
-from bots.discord.markdown import Veil
-
 PLAIN_TYPES: Final = frozenset(
     {
         discord.MessageType.default,
@@ -45,7 +43,7 @@ _WORDS: Final[Mapping[discord.MessageType, str]] = {
     ),
     discord.MessageType.thread_created: "{who} started a thread: {text}",
     discord.MessageType.guild_invite_reminder: "Discord suggests inviting more people to the server.",
-    discord.MessageType.auto_moderation_action: "AutoMod acted on a message of {who}: {text}",
+    discord.MessageType.auto_moderation_action: "AutoMod acted on a message of {who}.",
     discord.MessageType.role_subscription_purchase: "{who} subscribed to a role.",
     discord.MessageType.interaction_premium_upsell: "{who} was offered a subscription of an app.",
     discord.MessageType.stage_start: "{who} started the stage {text}.",
@@ -64,16 +62,16 @@ _WORDS: Final[Mapping[discord.MessageType, str]] = {
 }
 
 
-def notice(message: discord.Message, *, who: str, veil: Veil) -> str:
+def notice(message: discord.Message, *, who: str) -> str:
     """What a message that nobody wrote says; empty for one that somebody wrote. Names in it mention nobody."""
     if message.type in PLAIN_TYPES or message.type is discord.MessageType.thread_starter_message:
         return ""
-    text = veil.over(message.content).strip()
+    text = message.content.strip()
     words = _WORDS.get(message.type)
     if words is None:
         number = message.type.value
         return text or f"[a message of type {number}, which this version does not know, from {who}]"
-    whom = ", ".join(user.display_name for user in message.mentions) or "somebody"
+    whom = ", ".join(user.display_name for user in getattr(message, "mentions", ())) or "somebody"
     return words.format(who=who, whom=whom, text=text or "something", poll=_poll_result(message)).strip()
 
 

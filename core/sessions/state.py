@@ -122,8 +122,7 @@ class SessionState:
         if isinstance(fact, MessageCreated | MessageDeleted):
             key = key_of(fact)
             self.remember(key, fold_message(self.standing(key) or Standing(), fact))
-            if isinstance(fact, MessageCreated):
-                self.highest = max(self.highest, number_of(key.message_id))
+            self.highest = max(self.highest, number_of(key.message_id))
         if isinstance(entry.data, TurnDone | TurnFailed | TurnAborted):
             self.open_turn = self.inherited_turn = None
         elif entry.turn_id is not None and not isinstance(entry.data, Narrative):  # which may follow its turn's end

@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import json
-import os
 import resource
 import shutil
 import signal
@@ -405,17 +404,22 @@ async def die_and_recover(folder: Path, disk: FailingDisk, fault: Fault) -> None
         assert len(sidecars) >= len(found) // 2
 
 
-def test_a_short_write_is_continued(tmp_path: Path):
-    descriptor = Disk().open(tmp_path / "file")
-    reading, writing = os.pipe()
-    try:
-        Disk().write_at(descriptor, 3, b"x" * 100_000)
-        assert Disk().size(descriptor) == 100_003
-        with pytest.raises(OSError, match="seek"):
-            Disk().write_at(writing, 0, b"x")
-    finally:
-        for number in (descriptor, reading, writing):
-            os.close(number)
+async def test_a_write_that_the_system_cuts_short_leaves_no_half_line(tmp_path: Path):
+    """A limit on the size of files makes the kernel itself write a part and then refuse, as a full disk does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    async with running(tmp_path) as journal:
+        log = FileLog(tmp_path / "runtimes", "dc-1", journal)
+        await log.append([b'{"n":0}'])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+        try:
+            with pytest.raises(LogUnavailable, match="too large"):
+                await log.append([b'{"n":1,"long":"' + b"x" * 50_000 + b'"}'])
+            assert (tmp_path / ".store" / "journal").stat().st_size == 10_000, "half of it was written"
+            await log.append([b'{"n":2}'])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        await log.append([b'{"n":3}'])
+    assert lines_of(tmp_path, "dc-1") == [b'{"n":0}', b'{"n":2}', b'{"n":3}']
 
 
 # --- a process that is killed -------------------------------------------------------------------------------------

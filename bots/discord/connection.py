@@ -1,0 +1,138 @@
+"""One login at Discord: the library's client, told to lose nothing that it cannot read.
+
+`dispatch` is called by the library's parsers, synchronously and in the order of the wire, also before READY; the usual
+``on_…`` coroutines would be tasks. So what happened is handed over in order, before anything is awaited.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+import discord
+import yarl
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+
+from bots.discord.convert import milliseconds
+
+LONGEST_LIMIT: Final = 30.0
+"""Seconds of a rate limit that the library waits for by itself; longer ones it raises."""
+_LIBRARY: Final = ("discord.client", "discord.gateway", "discord.http", "discord.state")
+_ADDRESS: Final = re.compile(r"(https?|wss?)://([^\s/?#'\"]+)[^\s'\"]*")
+
+
+class Ear(Protocol):
+    """Whom a connection tells what happened. None of it awaits; what it raises counts as an event that is not read."""
+
+    def on_message(self, message: discord.Message, *, sent_at: int | None) -> None: ...
+
+    def on_raw_message_edit(self, message: discord.Message, *, sent_at: int | None) -> None:
+        """A message changed, or Discord says so; `sent_at` is when it was written, in ms."""
+        ...
+
+    def on_raw_message_delete(self, event: discord.RawMessageDeleteEvent) -> None: ...
+
+    def on_raw_bulk_message_delete(self, event: discord.RawBulkMessageDeleteEvent, order: list[int]) -> None: ...
+
+    def on_connect(self) -> None:
+        """READY or RESUMED."""
+        ...
+
+    def on_disconnect(self) -> None: ...
+
+    def on_unread(self, kind: str, error: Exception) -> None:
+        """An event of that kind could not be understood; the connection goes on."""
+        ...
+
+
+def redirect(api_url: str, gateway_url: str) -> None:
+    """Point the library at these addresses, which it keeps in class attributes. Once, before the first login."""
+    Route.BASE = api_url.rstrip("/")
+    DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url)
+
+
+def quieten() -> None:
+    """Keep tracebacks, paths and queries out of the library's own log records."""
+    for name in _LIBRARY:
+        library = logging.getLogger(name)
+        if _tell_briefly not in library.filters:
+            library.addFilter(_tell_briefly)
+
+
+class Connection(discord.Client):
+    """A client without caches of messages and members, for one `start`."""
+
+    def __init__(self, ear: Ear) -> None:
+        super().__init__(
+            intents=discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True),
+            max_messages=None,
+            chunk_guilds_at_startup=False,
+            member_cache_flags=discord.MemberCacheFlags.none(),
+            max_ratelimit_timeout=LONGEST_LIMIT,
+        )
+        self._ear = ear
+        self._payload: Mapping[str, Any] = {}
+        self._silent_since: float | None = time.monotonic()
+        # The table of parsers that the gateway looks into for each event. Parsing is the last thing done with one: its
+        # number is noted and the heartbeat counted by then, so leaving out one event leaves the connection sound.
+        parsers = self._connection.parsers
+        for kind, parse in parsers.items():
+            parsers[kind] = self._contained(kind, parse)
+
+    @property
+    def silent_for(self) -> float:
+        """Seconds since the login began or the connection was lost; 0 while it stands."""
+        return 0.0 if self._silent_since is None else time.monotonic() - self._silent_since
+
+    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - the library's own
+        match event, args:
+            case "message", (discord.Message() as message,):
+                self._ear.on_message(message, sent_at=_sent_at(self._payload))
+            case "raw_message_edit", (discord.RawMessageUpdateEvent() as edited,):
+                self._ear.on_raw_message_edit(edited.message, sent_at=_sent_at(self._payload))
+            case "raw_message_delete", (discord.RawMessageDeleteEvent() as deleted,):
+                self._ear.on_raw_message_delete(deleted)
+            case "raw_bulk_message_delete", (discord.RawBulkMessageDeleteEvent() as deleted,):
+                self._ear.on_raw_bulk_message_delete(deleted, [int(message) for message in self._payload["ids"]])
+            case "connect" | "resumed", _:
+                self._silent_since = None
+                self._ear.on_connect()
+            case "disconnect", _:
+                self._silent_since = self._silent_since or time.monotonic()
+                self._ear.on_disconnect()
+            case _:
+                pass
+        super().dispatch(event, *args, **kwargs)
+
+    def _contained(self, kind: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
+        """``parse``, but an event that it trips over is told and left out. READY is not: nothing works without it."""
+
+        def read(payload: Any) -> None:  # noqa: ANN401 - JSON from outside
+            try:
+                if kind == "MESSAGE_UPDATE" and not payload.get("edited_timestamp"):
+                    return  # a preview, a pin, a flag, a thread: nobody edited anything
+                self._payload = payload
+                parse(payload)
+            except Exception as error:
+                if kind == "READY":
+                    raise
+                self._ear.on_unread(kind, error)
+
+        return read
+
+
+def _sent_at(payload: Mapping[str, Any]) -> int | None:
+    """The payload's own time in ms, which the library does not keep."""
+    moment = discord.utils.parse_time(payload.get("timestamp"))
+    return None if moment is None else milliseconds(moment)
+
+
+def _tell_briefly(record: logging.LogRecord) -> bool:
+    """What happened, without the traceback and with no more of an address than its host."""
+    text = _ADDRESS.sub(r"\1://\2/…", record.getMessage().partition("\n")[0])
+    if record.exc_info and record.exc_info[0] is not None:
+        text = f"{text} ({record.exc_info[0].__name__})"
+    record.msg, record.args, record.exc_info, record.exc_text = text, (), None, None
+    return True

@@ -1,0 +1,258 @@
+"""The door for what happens on Discord: stay connected, let in, convert, hand over."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+import aiohttp
+import discord
+import structlog
+
+from bots.discord import convert
+from bots.discord.connection import Connection, quieten, redirect
+from bots.discord.inbox import Inbox
+from bots.discord.outbound import Links, Outbound
+from bots.discord.troubles import Troubles
+from bots.discord.veil import Veil
+from core.access import AllowRules, Visit
+from core.chat.port import Chat
+from core.errors import TokenRefused
+from core.health import Health
+from core.ids import ChannelId, SessionId, UserId, channel_of, discord_session, platform_of
+from core.sessions.directory import Sessions
+from core.sessions.facts import Fact, Retracted
+
+FIRST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 90.0
+"""Discord resets the token of a bot that identifies more than 1000 times a day (Gateway, Identifying); it is fewer."""
+CLOSE_WITHIN: Final = 5.0
+PATIENCE: Final = 60.0
+"""Seconds without a connection after which the library's own attempts, with pauses of up to 17 minutes, are ended."""
+HIDDEN_IN_A_ROW: Final = 5
+"""Guild messages without content after which the intent is doubted: one or two may really be empty."""
+
+_INTENT: Final = "Discord developer portal → your application → Bot → Message Content Intent"
+
+logger = structlog.get_logger()
+
+
+class Inbound:
+    """Discord, coming in. `run` until `stop`; `chat` speaks in the other direction."""
+
+    def __init__(
+        self,
+        token: str,
+        *,
+        api_url: str,
+        gateway_url: str,
+        cdn_hosts: tuple[str, ...],
+        rules: AllowRules,
+        sessions: Sessions,
+        health: Health,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._token = token
+        self._addresses = (api_url, gateway_url)
+        self._rules = rules
+        self._sessions = sessions
+        self._patience = patience
+        self._unread = health.unread
+        self._troubles = Troubles(health)
+        self._troubles.begin("connection", "Discord is not connected yet")
+        self._inbox = Inbox(sessions, self._troubles, health.unread)
+        self._links = Links(cdn_hosts)
+        self._veil = Veil(cdn_hosts)
+        self._connection: Connection | None = None
+        self._pause = FIRST_PAUSE
+        self._hidden = 0
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Stay connected, and take in what happens, until `stop` or cancelled. Raises `TokenRefused`."""
+        redirect(*self._addresses)
+        quieten()
+        while not self._stopping.is_set():
+            connection = self._connection = Connection(self)
+            try:
+                await _stay_connected(connection, self._token, self._patience)
+                problem = "Discord ended the connection; it is tried again"
+            except Exception as error:  # noqa: BLE001 - whatever ends the library's client must not end the process
+                problem = "" if self._stopping.is_set() else self._explain(error)
+            if not self._stopping.is_set():
+                self._troubles.begin("connection", problem)
+                logger.warning("discord_not_connected", problem=problem, again_in=self._pause)
+                await self._rest()
+
+    async def stop(self) -> None:
+        """Take nothing more in, and finish what is in the inbox. Cancelled, it gives up what the disk refuses."""
+        self._stopping.set()
+        connection = self._connection
+        await asyncio.gather(self._inbox.settle(), *([_hang_up(connection)] if connection is not None else []))
+
+    def chat(self, session: SessionId) -> Chat | None:
+        """The chat of a Discord session."""
+        if platform_of(session) != "discord":
+            return None
+        return Outbound(channel_of(session), self._client, self._links)
+
+    # --- what happens, called in the order of the wire ------------------------------------------------------------
+
+    def on_message(self, message: discord.Message, *, sent_at: int | None) -> None:
+        self._said(message, sent_at, edited=False)
+
+    def on_raw_message_edit(self, message: discord.Message, *, sent_at: int | None) -> None:
+        if message.edited_at is not None:
+            self._said(message, sent_at, edited=True)
+
+    def on_raw_message_delete(self, event: discord.RawMessageDeleteEvent) -> None:
+        fact = convert.message_deleted(event, self_id=self._self_id(), now=_now())
+        self._retracted(event.channel_id, event.guild_id, [fact])
+
+    def on_raw_bulk_message_delete(self, event: discord.RawBulkMessageDeleteEvent, order: list[int]) -> None:
+        facts = convert.messages_deleted(event, order, self_id=self._self_id(), now=_now())
+        self._retracted(event.channel_id, event.guild_id, facts)
+
+    def on_connect(self) -> None:
+        self._pause = FIRST_PAUSE
+        self._troubles.end("connection")
+        logger.info("discord_connected")
+
+    def on_disconnect(self) -> None:
+        self._troubles.begin("connection", "the connection to Discord is lost; it is tried again")
+
+    def on_unread(self, kind: str, error: Exception) -> None:
+        self._unread[kind] += 1
+        logger.warning("discord_event_unread", kind=kind, error=type(error).__name__)
+
+    # --- letting in -----------------------------------------------------------------------------------------------
+
+    def _said(self, message: discord.Message, sent_at: int | None, *, edited: bool) -> None:
+        self_id = self._self_id()
+        place = convert.visit(message)
+        session = discord_session(place.channel)
+        known_only = not self._rules.admit(place)
+        if place.user == self_id or (known_only and not (edited and self._may_change(place, session))):
+            return
+        fact = convert.message_created(message, self_id=self_id, veil=self._veil, sent_at=sent_at)
+        self._links.remember(message)
+        self._doubt_intent(message)
+        self._hand_over(session, [replace(fact, known_only=known_only)])
+
+    def _retracted(self, channel: int, guild: int | None, facts: Sequence[Retracted]) -> None:
+        place = Visit(
+            channel=ChannelId(str(channel)),
+            parent=self._parent(channel),
+            guild=None if guild is None else str(guild),
+            direct=guild is None,
+        )
+        session = discord_session(channel)
+        known_only = not self._rules.admit(place)
+        if not known_only or self._may_change(place, session):
+            self._hand_over(session, [replace(fact, known_only=known_only) for fact in facts])
+
+    def _may_change(self, place: Visit, session: SessionId) -> bool:
+        """No rule lets a chat in: whether what it may hold from before can still be edited and taken back."""
+        return not self._rules.excludes(place) and (self._inbox.holds(session) or self._sessions.exists(session))
+
+    def _hand_over(self, session: SessionId, facts: Sequence[Fact]) -> None:
+        if not self._stopping.is_set():
+            self._inbox.put(session, facts)
+
+    def _parent(self, channel: int) -> ChannelId | None:
+        """The channel of a thread, as far as the library knows the thread."""
+        known = None if self._connection is None else self._connection.get_channel(channel)
+        return ChannelId(str(known.parent_id)) if isinstance(known, discord.Thread) else None
+
+    def _doubt_intent(self, message: discord.Message) -> None:
+        """Nobody tells a bot that it may not read: what it may not read just comes empty."""
+        if convert.is_hidden(message):
+            self._hidden += 1
+            self._unread["content hidden"] += 1
+            if self._hidden == HIDDEN_IN_A_ROW:
+                problem = f"the messages of Discord servers come without content; switch on {_INTENT}"
+                self._troubles.begin("content", problem)
+                logger.warning("discord_content_hidden", problem=problem)
+        elif message.guild is not None:
+            self._hidden = 0
+            self._troubles.end("content")
+
+    # --- the connection -------------------------------------------------------------------------------------------
+
+    def _self_id(self) -> UserId:
+        assert self._connection is not None
+        assert self._connection.user is not None
+        return UserId(str(self._connection.user.id))
+
+    def _client(self) -> discord.Client | None:
+        """The client, while it can be used."""
+        connection = self._connection
+        return None if connection is None or connection.is_closed() or connection.user is None else connection
+
+    async def _rest(self) -> None:
+        """The pause before the next attempt, cut short by `stop`."""
+        pause, self._pause = self._pause, min(self._pause * 2, LONGEST_PAUSE)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await self._stopping.wait()
+
+    def _explain(self, error: Exception) -> str:
+        """Why there is no connection, and the cure. Raises `TokenRefused` where trying again is no use."""
+        match error:
+            case discord.LoginFailure() | discord.ConnectionClosed(code=4004):
+                raise TokenRefused(
+                    "Discord does not know this token; set DISCORD_TOKEN to the one that the developer portal gives "
+                    "under your application → Bot → Reset Token"
+                ) from None
+            case discord.PrivilegedIntentsRequired():
+                problem = f"Discord does not grant the intents that the bot needs (4014); switch on {_INTENT}"
+            case discord.ConnectionClosed(code=code):
+                problem = f"Discord closed the connection with code {code}; it is tried again"
+            case discord.RateLimited(retry_after=seconds):
+                self._pause = max(self._pause, seconds)
+                problem = f"Discord allows no login for another {seconds:.0f} s; it is tried again then"
+            case discord.HTTPException(status=status):
+                problem = f"Discord answers the login with {status}; it is tried again; check DISCORD_API_URL"
+            case _Silent():
+                problem = f"there was no connection to Discord for {self._patience:.0f} s; it is made anew"
+            case discord.GatewayNotFound() | OSError() | aiohttp.ClientError() | TimeoutError():
+                cure = "check the network, DISCORD_API_URL and DISCORD_GATEWAY_URL"
+                problem = f"Discord cannot be reached ({type(error).__name__}); it is tried again; {cure}"
+            case _:
+                self.on_unread("gateway", error)
+                problem = f"what Discord sends cannot be read ({type(error).__name__}); the connection is made anew"
+        return problem
+
+
+class _Silent(Exception):
+    """No connection for longer than our patience."""
+
+
+async def _stay_connected(connection: Connection, token: str, patience: float) -> None:
+    """Log in and listen until the client ends. Raises what ended it, and `_Silent`."""
+    listening = asyncio.create_task(connection.start(token), name="discord connection")
+    try:
+        while not listening.done():
+            await asyncio.wait({listening}, timeout=1.0)
+            if connection.silent_for > patience:
+                raise _Silent
+        await listening
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+        await _hang_up(connection)
+
+
+async def _hang_up(connection: Connection) -> None:
+    """Close; where the other side does not answer, without its farewell."""
+    try:
+        async with asyncio.timeout(CLOSE_WITHIN):
+            await connection.close()
+    except (TimeoutError, OSError, aiohttp.ClientError):
+        await connection.http.close()
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,118 @@
+"""Facts between the gateway and the disk: in order, in bounds, and kept while the disk refuses.
+
+Discord tells everything once and waits for nobody, so what the disk does not take at once has to wait here.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import Final
+
+import structlog
+
+from bots.discord.troubles import Troubles
+from core.errors import LogUnavailable
+from core.ids import SessionId
+from core.sessions.directory import Sessions
+from core.sessions.facts import Fact
+
+MOST_WAITING: Final = 50_000
+"""Facts in all sessions together; some 100 MB of long messages."""
+MOST_TOGETHER: Final = 500
+LONGEST_PAUSE: Final = 30.0
+
+logger = structlog.get_logger()
+
+
+class Inbox:
+    """One ordered queue and one task for each session that is behind; none for the others."""
+
+    def __init__(
+        self, sessions: Sessions, troubles: Troubles, unread: Counter[str], *, most: int = MOST_WAITING
+    ) -> None:
+        self._sessions = sessions
+        self._troubles = troubles
+        self._unread = unread
+        self._most = most
+        self._waiting = 0
+        self._queues: dict[SessionId, deque[Fact]] = {}
+        self._tasks: dict[SessionId, asyncio.Task[None]] = {}
+        self._refused: set[SessionId] = set()
+        self._missed = 0
+
+    def put(self, session: SessionId, facts: Sequence[Fact]) -> None:
+        """Take facts behind those taken before. When there is no room for them, that is counted and shown."""
+        if self._waiting + len(facts) > self._most:
+            self._overflow(len(facts))
+            return
+        self._waiting += len(facts)
+        self._queues.setdefault(session, deque()).extend(facts)
+        if session not in self._tasks:
+            self._tasks[session] = asyncio.create_task(self._empty(session), name=f"inbox {session}")
+
+    def holds(self, session: SessionId) -> bool:
+        """Whether something of this session is not durable yet."""
+        return session in self._tasks
+
+    async def settle(self) -> None:
+        """Wait until everything is durable. Cancelled, it gives up what is left, and says how much that was."""
+        try:
+            while self._tasks:
+                await asyncio.wait(self._tasks.values())
+        finally:
+            if self._waiting:
+                logger.error("discord_events_lost", count=self._waiting, reason="stopped while the disk refused them")
+            for task in self._tasks.values():
+                task.cancel()
+
+    async def _empty(self, session: SessionId) -> None:
+        queue = self._queues[session]
+        try:
+            while queue:
+                batch = [queue.popleft() for _ in range(min(len(queue), MOST_TOGETHER))]
+                await self._write(session, batch)
+                self._waiting -= len(batch)
+            self._make_room()
+        finally:
+            del self._queues[session], self._tasks[session]
+
+    async def _write(self, session: SessionId, batch: Sequence[Fact]) -> None:
+        pause = 0.1
+        while True:
+            try:
+                await self._sessions.of(session).append(batch)
+            except LogUnavailable as error:
+                if session not in self._refused:
+                    logger.warning("log_refused", session=session, waiting=self._waiting, reason=str(error))
+                self._refused.add(session)
+                self._troubles.begin("log", f"the log takes nothing: {error}; {self._waiting} events wait")
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+            except Exception as error:  # noqa: BLE001 - one fact that trips the writer must not hold up those behind it
+                if len(batch) > 1:
+                    for fact in batch:
+                        await self._write(session, [fact])
+                    return
+                self._unread["unwritable"] += 1
+                logger.error(  # noqa: TRY400 - a traceback may hold what was said
+                    "discord_event_not_written", session=session, error=type(error).__name__
+                )
+                return
+            else:
+                self._refused.discard(session)
+                if not self._refused:
+                    self._troubles.end("log")
+                return
+
+    def _overflow(self, count: int) -> None:
+        if not self._missed:
+            logger.error("discord_inbox_full", waiting=self._waiting)
+        self._missed += count
+        self._unread["inbox full"] += count
+        sentence = f"{self._missed} Discord events found no room while the log took nothing, and are not recorded"
+        self._troubles.begin("inbox", f"{sentence}; free the disk")
+
+    def _make_room(self) -> None:
+        if self._missed and self._waiting <= self._most // 2:
+            self._missed = 0
+            self._troubles.end("inbox")

@@ -1,0 +1,92 @@
+"""A loopback Discord, the adapter on it, and the log of a house behind it."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from bots.discord.inbound import Inbound
+from bots.sandbox.discord import DiscordSandbox
+from bots.sandbox.discord.model import Channel
+from core.access import AllowRules
+from core.chat.port import Chat
+from core.entries import Attachment, CustomMessage, MessageCreated, MessageDeleted
+from core.health import Health
+from core.ids import SessionId, discord_session
+from core.sessions.directory import Sessions
+
+Fact = MessageCreated | MessageDeleted | Attachment
+
+
+@dataclass(frozen=True)
+class Door:
+    """The adapter as it runs; ``task`` ends with what ended it."""
+
+    inbound: Inbound
+    health: Health
+    sessions: Sessions
+    task: asyncio.Task[None]
+
+    def facts(self, channel: Channel) -> list[Fact]:
+        """What the log of a channel holds."""
+        return self.facts_of(discord_session(channel.id))
+
+    def facts_of(self, session: SessionId) -> list[Fact]:
+        if not self.sessions.exists(session):
+            return []
+        facts: list[Fact] = []
+        for recorded in self.sessions.of(session).read():
+            match recorded.entry.data:
+                case CustomMessage(data=MessageCreated() | MessageDeleted() | Attachment() as fact):
+                    facts.append(fact)
+                case _:
+                    pass
+        return facts
+
+    def created(self, channel: Channel) -> list[MessageCreated]:
+        return [fact for fact in self.facts(channel) if isinstance(fact, MessageCreated)]
+
+    def deleted(self, channel: Channel) -> list[MessageDeleted]:
+        return [fact for fact in self.facts(channel) if isinstance(fact, MessageDeleted)]
+
+    def texts(self, channel: Channel) -> list[str]:
+        return [fact.content for fact in self.created(channel)]
+
+    def chat(self, channel: Channel) -> Chat:
+        chat = self.inbound.chat(discord_session(channel.id))
+        assert chat is not None
+        return chat
+
+
+@asynccontextmanager
+async def door_on(
+    sandbox: DiscordSandbox,
+    sessions: Sessions,
+    *,
+    allow: str = "*",
+    token: str | None = None,
+    patience: float = 60.0,
+    ready: bool = True,
+) -> AsyncGenerator[Door]:
+    """Run the adapter against the stand-in; stop it in order in the end, or cut it off where the disk refuses."""
+    health = Health("discord")
+    inbound = Inbound(
+        token or sandbox.token,
+        api_url=sandbox.api_url,
+        gateway_url=sandbox.gateway_url,
+        cdn_hosts=(sandbox.cdn_host,),
+        rules=AllowRules.parse(allow),
+        sessions=sessions,
+        health=health,
+        patience=patience,
+    )
+    task = asyncio.create_task(inbound.run(), name="discord")
+    try:
+        if ready:
+            await sandbox.connected()
+        yield Door(inbound, health, sessions, task)
+    finally:
+        async with asyncio.timeout(8):
+            await inbound.stop()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
