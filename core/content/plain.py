@@ -7,6 +7,7 @@ from typing import Final
 from core.content.markup import Element, Node, parse
 
 _BLOCKS: Final = frozenset({"p", "code-block", "message", "quote"})
+_OTHERS_WORDS: Final = frozenset({"quote", "message"})
 _MEDIA: Final = {"img": "image", "audio": "audio", "video": "video", "file": "file"}
 
 # Tab and LF; other C0, DEL and C1; marks, embeddings, overrides and isolates of direction; lone surrogates.
@@ -27,9 +28,9 @@ def plain_text(content: str | Iterable[Node]) -> str:
 
 
 def mentions(content: str | Iterable[Node]) -> frozenset[str]:
-    """Ids of the users mentioned by name: no roles, not everyone, nobody who is only mentioned in a quote."""
+    """Ids of the users mentioned by name: no roles, not everyone, nobody who is named only in a quote or a forward."""
     nodes = parse(content) if isinstance(content, str) else content
-    named = (element.text("id") for element in _elements(nodes, outside="quote") if element.tag == "at")
+    named = (element.text("id") for element in _elements(nodes, outside=_OTHERS_WORDS) if element.tag == "at")
     return frozenset(user for user in named if user)
 
 
@@ -57,9 +58,9 @@ def for_terminal(text: str, *, multiline: bool = False) -> str:
     return _UNPRINTABLE.sub(printable, text)
 
 
-def _elements(nodes: Iterable[Node], outside: str = "") -> Iterator[Element]:
+def _elements(nodes: Iterable[Node], outside: frozenset[str] = frozenset()) -> Iterator[Element]:
     for node in nodes:
-        if isinstance(node, Element) and node.tag != outside:
+        if isinstance(node, Element) and node.tag not in outside:
             yield node
             yield from _elements(node.children, outside)
 

@@ -1,15 +1,13 @@
 """The runtime over HTTP (contract sections 6 and 9)."""
 
-import math
-import time
-from collections.abc import Mapping, Sequence
-from email.utils import parsedate_to_datetime
+from collections.abc import Sequence
 from typing import Final
 
 import httpx
 import msgspec
 from msgspec import Raw
 
+from core.backoff import retry_after
 from core.entries import raw_json
 from core.errors import RuntimeCallError, RuntimeRefused, RuntimeUnavailable
 from core.ids import EntryId, SessionId, TurnId
@@ -75,18 +73,3 @@ class HttpRuntime:
         if response.status_code in REFUSED:
             raise RuntimeRefused(said, too_large=response.status_code == 413)
         raise RuntimeUnavailable(said, retry_after=retry_after(response.headers))
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from a ``Retry-After`` header: a number or an HTTP date (RFC 9110, 10.2.3); at most an hour."""
-    value = headers.get("Retry-After", "").strip()
-    if not value:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except ValueError:
-            return None
-    return min(max(seconds, 0.0), 3600.0) if math.isfinite(seconds) else None

@@ -14,13 +14,13 @@ import structlog
 
 from core.entries import (
     AnyEntry,
-    CustomMessage,
     FailureCause,
     MessageCreated,
     MessageDeleted,
     TurnFailed,
     decode,
     encode,
+    fact_of,
     turn_event,
 )
 from core.errors import InvalidEntry, UnknownEntry
@@ -28,7 +28,7 @@ from core.ids import EntryId, SessionId
 from core.log.port import Line, Log
 from core.sessions.facts import Fact, Media
 from core.sessions.receipts import Receipt
-from core.sessions.state import Draft, MessageKey, SessionState, Standing, fold, fold_message, key_of
+from core.sessions.state import Draft, MessageKey, SessionState, Standing, fold, fold_message
 from core.sidecars import Sidecar, write_sidecar
 
 LOADED_BYTES: Final = 512 * 1024
@@ -147,6 +147,12 @@ class Session:
             if (recorded := self._decode(line)) is not None:
                 chunk.append(recorded)
         return chunk, last if last > start else end
+
+    def about(self, key: MessageKey) -> list[Recorded]:
+        """Every line about one message, in file order. Blocks."""
+        lines = self._log.search_back(f'"messageId":"{key.message_id}"'.encode("utf-8", "replace"))
+        found = [recorded for line in lines if (recorded := self._decode(line)) is not None]
+        return [recorded for recorded in reversed(found) if _is_about(recorded.entry, key)]
 
     async def position_after(self, entry: EntryId) -> int:
         """The position after an entry. Raises `UnknownEntry`."""
@@ -267,15 +273,11 @@ class Session:
         return state
 
     def _look_up(self, key: MessageKey) -> Standing | None:
-        lines = self._log.search_back(f'"messageId":"{key.message_id}"'.encode("utf-8", "replace"))
-        found = [recorded.entry.data for line in lines if (recorded := self._decode(line)) is not None]
         standing: Standing | None = None
-        for data in reversed(found):
-            match data:
-                case CustomMessage(data=MessageCreated() | MessageDeleted() as fact) if key_of(fact) == key:
-                    standing = fold_message(standing or Standing(), fact)
-                case _:
-                    pass
+        for recorded in self.about(key):
+            fact = fact_of(recorded.entry)
+            if isinstance(fact, MessageCreated | MessageDeleted):
+                standing = fold_message(standing or Standing(), fact)
         return standing
 
     def _find(self, entry: EntryId) -> int:
@@ -304,6 +306,11 @@ class Session:
                 number = self._log.number_at(line.start)
                 logger.warning("log_line_skipped", session=self.id, line=number, reason=str(error))
             return None
+
+
+def _is_about(entry: AnyEntry, key: MessageKey) -> bool:
+    fact = fact_of(entry)
+    return fact is not None and key == (fact.platform, fact.self_id, fact.channel_id, fact.message_id)
 
 
 def _sidecar(media: Media, now: int) -> bytes:

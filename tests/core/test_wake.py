@@ -21,6 +21,7 @@ AT = 1_793_600_000_000
         (a_message(content='<at type="all"/> hi'), None),
         (a_message(content='<at role="900000000000000009"/> hi'), None),
         (a_message(content=f"<quote>{mention()}</quote> said somebody"), None),
+        (a_message(content=f"<message forward>{mention()}</message>"), None),
         (a_message(content="&lt;at id=&quot;900000000000000009&quot;/&gt;"), None),
         (a_message(is_direct=True, via="bot"), None),
         (a_message(is_direct=True, via="webhook"), None),

@@ -11,13 +11,14 @@ import httpx
 import pytest
 
 from bots.sandbox.runtime import RuntimeSandbox, Turn
+from core.backoff import retry_after
 from core.chat.speak import Speaker
 from core.errors import RuntimeCallError, RuntimeRefused, RuntimeUnavailable
 from core.gateway import Gateway
 from core.health import Health
 from core.ids import EntryId, TurnId
 from core.runtime.deliver import Deliver
-from core.runtime.http import HttpRuntime, retry_after
+from core.runtime.http import HttpRuntime
 from core.runtime.port import Cause
 from core.runtime.turns import Turns
 from core.wake import WakeRules
