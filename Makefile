@@ -30,11 +30,12 @@ format: $(VENV)/.ready-dev
 	$(BIN)/ruff format .
 
 # Resolve the dependencies of pyproject.toml anew, for all Pythons and systems at once; needs uv.
+COMPILE = uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	--no-emit-index-url
 lock:
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \
-		--upgrade --extra dev pyproject.toml -o requirements-dev.txt
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \
-		-c requirements-dev.txt pyproject.toml -o requirements.txt
+	$(COMPILE) --upgrade --extra dev pyproject.toml -o requirements-dev.txt
+	$(COMPILE) -c requirements-dev.txt pyproject.toml -o requirements.txt
+	printf 'editables\nhatchling\n' | $(COMPILE) -c requirements-dev.txt - -o requirements-build.txt
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo >&2 \

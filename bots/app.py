@@ -1,7 +1,8 @@
 """The composition root: the only file that builds things and ties them together."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import signal
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -12,8 +13,10 @@ from pydantic import SecretStr
 
 import bots.discord.inbound
 import bots.telegram.inbound
+from bots.diagnostics import configure
 from bots.settings import Settings
 from bots.web.app import build_app
+from bots.web.guard import Access
 from bots.web.server import WebServer
 from core.archive.store import Store
 from core.chat.port import Chat
@@ -51,13 +54,9 @@ class Door(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """Everything that runs over one data folder."""
+    """What runs over one data folder, as far as anybody asks."""
 
     sessions: Sessions
-    resources: Resources
-    store: Store
-    speaker: Speaker
-    health: tuple[Health, ...]
     doors: dict[Platform, Door]
     web: WebServer
 
@@ -85,17 +84,17 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
 
         def chats(session: SessionId) -> Chat | None:
             platform = platform_of(session)
-            door = doors[platform][0] if platform in doors else None
-            return door.chat(session) if door is not None else None
+            return doors[platform][0].chat(session) if platform in doors else None
 
         speaker = Speaker(sessions, chats, store, resources.upload)
-        health = [state for _, state in doors.values()]
-        health.append(disk := Health("disk", problem=None))
-        followers: list[Follower] = [
-            fetch := Fetch(resources, chats, store, max_bytes=settings.ishiki_asset_max_bytes)
-        ]
+        health = [journal.health, *(state for _, state in doors.values())]
+        # Whatever the environment says of proxies is for other programs: these two talk to hosts that we were told.
+        files = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
+        fetch = Fetch(resources, files, chats, store, most=settings.ishiki_asset_max_bytes)
+        sessions.listen(fetch.drop_retracted)
+        followers: list[Follower] = [fetch]
         if settings.ishiki_runtime_url is not None:
-            client = await stack.enter_async_context(httpx.AsyncClient(follow_redirects=False, trust_env=False))
+            client = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
             runtime = HttpRuntime(client, settings.ishiki_runtime_url, _secret(settings.ishiki_runtime_token))
             health.append(taken := Health("runtime", problem=None))
             deliver = Deliver(runtime, store, store, taken)
@@ -103,9 +102,53 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         gateway = Gateway(sessions, followers, store)
         stack.push_async_callback(gateway.stop)
         await gateway.start()
-        web = WebServer(build_app())
+
+        api = build_app(
+            sessions=sessions,
+            resources=resources,
+            speaker=speaker,
+            store=store,
+            health=health,
+            access=Access(
+                host=settings.ishiki_http_host,
+                token=_secret(settings.ishiki_http_token),
+                runtime_token=_secret(settings.ishiki_runtime_token),
+                origins=settings.ishiki_http_origins,
+            ),
+        )
+        web = WebServer(api, settings.ishiki_http_host, settings.ishiki_http_port)
+        await web.start()
         stack.push_async_callback(web.stop)
-        yield App(sessions, resources, store, speaker, tuple(health), {n: d for n, (d, _) in doors.items()}, web)
+        yield App(sessions, {name: door for name, (door, _) in doors.items()}, web)
+
+
+def _doors(settings: Settings, sessions: Sessions, store: Store) -> dict[Platform, tuple[Door, Health]]:
+    """The platforms that have a token."""
+    doors: dict[Platform, tuple[Door, Health]] = {}
+    if settings.discord_token is not None:
+        health = Health("discord")
+        discord = bots.discord.inbound.Inbound(
+            settings.discord_token.get_secret_value(),
+            api_url=settings.discord_api_url,
+            gateway_url=settings.discord_gateway_url,
+            cdn_hosts=settings.discord_cdn_hosts,
+            rules=settings.discord_allow,
+            sessions=sessions,
+            health=health,
+        )
+        doors["discord"] = (discord, health)
+    if settings.telegram_token is not None:
+        health = Health("telegram")
+        telegram = bots.telegram.inbound.Inbound(
+            settings.telegram_token.get_secret_value(),
+            api_url=settings.telegram_api_url,
+            rules=settings.telegram_allow,
+            sessions=sessions,
+            health=health,
+            store=store,
+        )
+        doors["telegram"] = (telegram, health)
+    return doors
 
 
 async def serve(settings: Settings, stop: asyncio.Event, ready: Callable[[App], None] | None = None) -> None:

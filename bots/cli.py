@@ -11,6 +11,7 @@ from typing import Annotated, Final
 import typer
 
 import bots.logs
+from bots.printing import say
 from bots.settings import SettingsRefused
 from core.errors import AddressTaken, FolderHeld, FolderUnusable, IshikiError, TokenRefused
 
@@ -66,5 +67,5 @@ def main() -> None:
 
 
 def _end(error: IshikiError, code: int) -> None:
-    print(f"ishiki: {error}", file=sys.stderr)  # noqa: T201 - the one line that the contract gives an error
+    say(str(error))
     sys.exit(code)

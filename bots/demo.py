@@ -25,8 +25,8 @@ from bots.sandbox.runtime import RuntimeSandbox, Turn
 from bots.sandbox.telegram import File as TelegramFile
 from bots.sandbox.telegram import TelegramSandbox
 from bots.settings import Settings
+from core import audit
 from core.access import AllowRules
-from core.audit import check
 from core.content import for_terminal, plain_text
 from core.entries import (
     AnyEntry,
@@ -38,6 +38,7 @@ from core.entries import (
     fact_of,
 )
 from core.ids import SessionId, discord_session, telegram_session
+from core.log.view import View
 
 WITHIN: Final = 20.0
 PICTURE: Final = base64.b64decode(
@@ -223,8 +224,10 @@ def summarise(folder: Path, sessions: list[SessionId]) -> None:
     console.print()
     for session in sessions:
         path = folder / "runtimes" / session / "events.jsonl"
-        found = check(path)
-        console.print(f"{path}: {'every line as the format says' if not found else found}")
+        findings = list(audit.check(View(path, []), path.parent / "resources" / "assets"))
+        for finding in findings:
+            console.print(f"{path}: line {finding.line}: {finding.message}")
+        console.print(f"{path}: {'see above' if findings else 'every line as the format says'}")
     console.print(
         f"\nLook at it:  ISHIKI_DATA_DIR={folder} ishiki log timeline\n"
         f"             jq -r .type {folder}/runtimes/*/events.jsonl | sort | uniq -c"

@@ -82,43 +82,51 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", arbitrary_types_allowed=True, frozen=True)
 
-    discord_token: SecretStr | None = Field(None, description="the bot token of the Discord developer portal")
-    discord_api_url: HttpUrl = Field("https://discord.com/api/v10", description="an http or https URL")
+    discord_token: SecretStr | None = Field(default=None, description="the bot token of the Discord developer portal")
+    discord_api_url: HttpUrl = Field(default="https://discord.com/api/v10", description="an http or https URL")
     discord_gateway_url: Annotated[str, _url("ws", "wss")] = Field(
-        "wss://gateway.discord.gg/", description="a ws or wss URL"
+        default="wss://gateway.discord.gg/", description="a ws or wss URL"
     )
     discord_cdn_hosts: Hosts = Field(
-        ("cdn.discordapp.com", "media.discordapp.net"), min_length=1, description="hosts, or host:port, with commas"
+        default=("cdn.discordapp.com", "media.discordapp.net"),
+        min_length=1,
+        description="hosts, or host:port, with commas",
     )
-    discord_allow: Rules = Field(AllowRules(), description="allow rules with commas, e.g. guild:1234,dm,!user:99")
+    discord_allow: Rules = Field(
+        default=AllowRules(), description="allow rules with commas, e.g. guild:1234,dm,!user:99"
+    )
 
-    telegram_token: SecretStr | None = Field(None, description="the bot token that BotFather gave")
-    telegram_api_url: HttpUrl = Field("https://api.telegram.org", description="an http or https URL")
-    telegram_allow: Rules = Field(AllowRules(), description="allow rules with commas, e.g. -1001234,dm,!user:99")
-    telegram_webhook_url: SecretStr | None = Field(None, description="nothing: webhook mode is not in this version")
-    telegram_webhook_secret: SecretStr | None = Field(None, description="the secret of the webhook's header")
+    telegram_token: SecretStr | None = Field(default=None, description="the bot token that BotFather gave")
+    telegram_api_url: HttpUrl = Field(default="https://api.telegram.org", description="an http or https URL")
+    telegram_allow: Rules = Field(
+        default=AllowRules(), description="allow rules with commas, e.g. -1001234,dm,!user:99"
+    )
+    telegram_webhook_url: SecretStr | None = Field(
+        default=None, description="nothing: webhook mode is not in this version"
+    )
+    telegram_webhook_secret: SecretStr | None = Field(default=None, description="the secret of the webhook's header")
 
-    ishiki_data_dir: Path = Field(Path("data"), description="a folder")
+    ishiki_data_dir: Path = Field(default=Path("data"), description="a folder")
     ishiki_admins: Annotated[tuple[Admin, ...], BeforeValidator(_admins)] = Field(
-        (), description="discord:<user id>,telegram:<user id>"
+        default=(), description="discord:<user id>,telegram:<user id>"
     )
     ishiki_wake: str = Field(
-        "direct,mention,reply", description="any of direct, mention, reply, keyword, always; or never alone"
+        default="direct,mention,reply", description="any of direct, mention, reply, keyword, always; or never alone"
     )
-    ishiki_keywords: str = Field("", description="words with commas")
-    ishiki_runtime_url: HttpUrl | None = Field(None, description="an http or https URL")
-    ishiki_runtime_token: SecretStr | None = Field(None, description="the token that the runtime expects")
-    ishiki_model: str | None = Field(None, description="nothing: the built-in agent is not in this version")
-    ishiki_http_host: str = Field("127.0.0.1", description="an address to listen on")
-    ishiki_http_port: int = Field(17989, ge=0, le=65535, description="a port from 0 to 65535")
-    ishiki_http_token: SecretStr | None = Field(None, description="the token that callers of our API must show")
-    ishiki_http_origins: Hosts = Field((), description="origins with commas, e.g. https://bots.example.org")
-    ishiki_confirm_timeout: int = Field(300, ge=1, le=31_536_000, description="whole seconds from 1")
-    ishiki_asset_max_bytes: int = Field(26_214_400, ge=0, description="whole bytes from 0")
+    ishiki_keywords: str = Field(default="", description="words with commas")
+    ishiki_runtime_url: HttpUrl | None = Field(default=None, description="an http or https URL")
+    ishiki_runtime_token: SecretStr | None = Field(default=None, description="the token that the runtime expects")
+    ishiki_model: str | None = Field(default=None, description="nothing: the built-in agent is not in this version")
+    ishiki_http_host: str = Field(default="127.0.0.1", description="an address to listen on")
+    ishiki_http_port: int = Field(default=17989, ge=0, le=65535, description="a port from 0 to 65535")
+    ishiki_http_token: SecretStr | None = Field(default=None, description="the token that callers of our API must show")
+    ishiki_http_origins: Hosts = Field(default=(), description="origins with commas, e.g. https://bots.example.org")
+    ishiki_confirm_timeout: int = Field(default=300, ge=1, le=31_536_000, description="whole seconds from 1")
+    ishiki_asset_max_bytes: int = Field(default=26_214_400, ge=0, description="whole bytes from 0")
     ishiki_log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="debug, info, warning or error"
+        default="info", description="debug, info, warning or error"
     )
-    ishiki_log_format: Literal["console", "json"] = Field("console", description="console or json")
+    ishiki_log_format: Literal["console", "json"] = Field(default="console", description="console or json")
 
     @classmethod
     def settings_customise_sources(cls, *_args: Any, init_settings: PydanticBaseSettingsSource, **_kw: Any) -> Any:  # noqa: ANN401 - the library's own signature

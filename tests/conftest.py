@@ -1,8 +1,9 @@
 """A house to test in: a real log in a temporary folder, with its followers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,18 @@ from core.archive.store import Store
 from core.log.disk import Disk
 from core.log.journal import Journal
 from core.sessions.directory import Sessions
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--nothing-skipped", action="store_true", help="count a skipped test as a failed one")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    outcome = yield
+    report: pytest.TestReport = outcome.get_result()
+    if report.skipped and item.config.getoption("--nothing-skipped"):
+        report.outcome = "failed"
 
 
 class House:

@@ -1,0 +1,39 @@
+"""Who is who at Telegram: ourselves, people, and the chats that speak for themselves."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import telegram
+
+from core.entries import Author, Place
+from core.ids import UserId
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """Who we are at Telegram, from ``getMe``."""
+
+    id: UserId
+    username: str | None
+
+
+def author_of(who: telegram.User | telegram.Chat) -> Author:
+    """A person, bot or chat as an author."""
+    return Author(id=UserId(str(who.id)), name=name_of(who) or None)
+
+
+def place_of(chat: telegram.Chat) -> Place:
+    """A chat as a place."""
+    return Place(id=str(chat.id), name=name_of(chat) or None)
+
+
+def name_of(who: telegram.User | telegram.Chat | telegram.SharedUser) -> str:
+    """Title, else first and last name, else username; empty if there is none of them."""
+    title = (getattr(who, "title", None) or "").strip()
+    full = " ".join(part for part in ((who.first_name or "").strip(), (who.last_name or "").strip()) if part)
+    return title or full or (who.username or "").strip()
+
+
+def names_of(people: Iterable[telegram.User | telegram.Chat | telegram.SharedUser]) -> str:
+    """The names of several, in a row; ``somebody`` for one without."""
+    return ", ".join(name_of(person) or "somebody" for person in people) or "somebody"

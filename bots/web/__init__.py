@@ -1,0 +1,1 @@
+"""Our HTTP API (contract section 7)."""

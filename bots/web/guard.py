@@ -1,0 +1,159 @@
+"""Before any route: who is asking, from where, and how much (contract sections 7 and 9).
+
+A page in a browser of this machine can reach loopback, and by DNS rebinding also under a name of its own; so Host
+and Origin are checked even where no token is set.
+"""
+
+import hmac
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bots.web.errors import ApiError
+
+MOST_JSON: Final = 1024 * 1024
+MOST_UPLOADED: Final = 25 * 1024 * 1024
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+
+_WITHOUT_TOKEN: Final = frozenset({"/healthz", "/readyz"})
+_READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_UPLOAD: Final = re.compile(r"/v1/session/[^/]+/resources/artifacts/[^/]+")
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may call. ``host`` is where we listen as configured; ``origins`` are ISHIKI_HTTP_ORIGINS.
+
+    Without ``token`` everything that this version serves is open to who can reach it; a host that is not loopback
+    has a token, the settings see to that.
+    """
+
+    host: str = "127.0.0.1"
+    token: str | None = field(default=None, repr=False)
+    runtime_token: str | None = field(default=None, repr=False)
+    origins: tuple[str, ...] = ()
+
+    def knows(self, bearer: str) -> bool:
+        """Whether a bearer is one of ours; takes the same time for each that is not."""
+        given = bearer.encode()
+        ours = [key.encode() for key in (self.token, self.runtime_token) if key]
+        return any([hmac.compare_digest(given, key) for key in ours])  # noqa: C419 - a list: all of them are compared
+
+
+class Guard:
+    """ASGI middleware that lets a request through or answers it with the refusal."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+        self._origins = {origin.lower().rstrip("/") for origin in access.origins}
+        self._hosts = {host for origin in self._origins for host in _hosts_of(origin)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        try:
+            self._check_place(scope, headers)
+            self._check_bearer(scope["path"], headers)
+            if scope["method"] not in _READS:
+                receive = await _whole_body(scope["path"], headers, receive)
+        except ApiError as refusal:
+            await refusal.response()(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _check_place(self, scope: Scope, headers: Headers) -> None:
+        """Host and Origin name the address that the request came in by, or one of ISHIKI_HTTP_ORIGINS."""
+        server: tuple[str, int | None] | None = scope.get("server")
+        ours = _spellings(self._access.host, server) if server else set[str]()
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in ours | self._hosts:
+            raise ApiError(
+                403, "foreign_host", "this address is not ours; a proxy's own belongs into ISHIKI_HTTP_ORIGINS"
+            )
+        for origin in headers.getlist("origin"):
+            if origin.lower() not in self._origins | {f"http://{host}" for host in ours}:
+                raise ApiError(403, "foreign_origin", "pages of other sites may not call this API")
+
+    def _check_bearer(self, path: str, headers: Headers) -> None:
+        if path in _WITHOUT_TOKEN:
+            return
+        given = headers.get("authorization")
+        if given is None and not self._access.token:
+            return
+        scheme, _, bearer = (given or "").partition(" ")
+        if scheme.lower() != "bearer" or not self._access.knows(bearer.strip()):
+            raise ApiError(
+                401,
+                "unauthorized",
+                "send the header Authorization: Bearer with the value of ISHIKI_HTTP_TOKEN",
+                {"WWW-Authenticate": 'Bearer realm="ishiki"'},
+            )
+
+
+async def _whole_body(path: str, headers: Headers, receive: Receive) -> Receive:
+    """Take the body in, so that no route reads more than it may. Uploads are raw, all else is JSON."""
+    limit = MOST_JSON
+    if _UPLOAD.fullmatch(path):
+        limit = MOST_UPLOADED
+    elif path.startswith("/v1/") and headers.get("content-type", "").partition(";")[0].strip().lower() != (
+        "application/json"
+    ):
+        raise ApiError(415, "unsupported_media_type", "send JSON, with the header Content-Type: application/json")
+    too_large = ApiError(413, "too_large", f"a body here is at most {limit} bytes")
+    declared = headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > limit:
+        raise too_large
+    messages: list[Message] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        messages.append(message)
+        size += len(message.get("body", b""))
+        if size > limit:
+            raise too_large
+        more = message["type"] == "http.request" and message.get("more_body", False)
+    messages.reverse()
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay
+
+
+def _spellings(configured: str, server: tuple[str, int | None]) -> set[str]:
+    """Every right ``Host`` of a request that came in by an address of ours."""
+    arrived, port = server
+    names = {_bracketed(configured), _bracketed(arrived)}
+    if arrived == "localhost" or _is_loopback(arrived):
+        names.update(LOOPBACK)
+    hosts = {f"{name}:{port}" for name in names}
+    return hosts | names if port in {80, None} else hosts
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host.lower()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _hosts_of(origin: str) -> set[str]:
+    """``https://bots.example.org`` is called with or without ``:443``."""
+    parts = urlsplit(origin)
+    default = _PORTS.get(parts.scheme)
+    if parts.netloc.endswith(f":{default}"):
+        return {parts.netloc, parts.netloc.removesuffix(f":{default}")}
+    return {parts.netloc, f"{parts.netloc}:{default}"} if parts.port is None else {parts.netloc}

@@ -1,0 +1,93 @@
+"""A loopback Telegram, the adapter on it, and the log of a house behind it."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from bots.sandbox.telegram import Chat, TelegramSandbox
+from bots.telegram.inbound import Inbound
+from core.access import AllowRules
+from core.chat import port
+from core.entries import Attachment, CustomMessage, MessageCreated, MessageDeleted
+from core.health import Health
+from core.ids import SessionId, telegram_session
+from tests.conftest import House
+
+Fact = MessageCreated | MessageDeleted | Attachment
+
+
+def session_of(chat: Chat) -> SessionId:
+    return telegram_session(chat.id, None if chat.business is None else chat.business.id)
+
+
+@dataclass(frozen=True)
+class Door:
+    """The adapter as it runs; ``task`` ends with what ended it."""
+
+    inbound: Inbound
+    health: Health
+    house: House
+    task: asyncio.Task[None]
+
+    def facts(self, chat: Chat) -> list[Fact]:
+        """What the log of a chat holds."""
+        session = session_of(chat)
+        if not self.house.sessions.exists(session):
+            return []
+        facts: list[Fact] = []
+        for recorded in self.house.sessions.of(session).read():
+            match recorded.entry.data:
+                case CustomMessage(data=MessageCreated() | MessageDeleted() | Attachment() as fact):
+                    facts.append(fact)
+                case _:
+                    pass
+        return facts
+
+    def created(self, chat: Chat) -> list[MessageCreated]:
+        return [fact for fact in self.facts(chat) if isinstance(fact, MessageCreated)]
+
+    def texts(self, chat: Chat) -> list[str]:
+        return [fact.content for fact in self.created(chat)]
+
+    def chat(self, chat: Chat) -> port.Chat:
+        found = self.inbound.chat(session_of(chat))
+        assert found is not None
+        return found
+
+
+@asynccontextmanager
+async def door_on(
+    sandbox: TelegramSandbox,
+    house: House,
+    *,
+    allow: str = "*",
+    token: str | None = None,
+    api_url: str | None = None,
+    poll_seconds: int = 5,
+    patience: float = 30.0,
+    ready: bool = True,
+) -> AsyncGenerator[Door]:
+    """Run the adapter against the stand-in; stop it in order in the end."""
+    health = Health("telegram")
+    inbound = Inbound(
+        token or sandbox.token,
+        api_url=api_url or sandbox.api_url,
+        rules=AllowRules.parse(allow),
+        sessions=house.sessions,
+        health=health,
+        store=house.store,
+        poll_seconds=poll_seconds,
+        patience=patience,
+    )
+    task = asyncio.create_task(inbound.run(), name="telegram")
+    try:
+        if ready:
+            async with asyncio.timeout(10):
+                while not health.ready:  # noqa: ASYNC110 - a plain value
+                    await asyncio.sleep(0.005)
+        yield Door(inbound, health, house, task)
+    finally:
+        async with asyncio.timeout(8):
+            await inbound.stop()
+            await asyncio.gather(task, return_exceptions=True)

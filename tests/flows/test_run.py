@@ -1,0 +1,270 @@
+"""``ishiki run`` as an operator starts it: a process of its own, against the loopback platforms."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from bots.sandbox.discord import DiscordSandbox
+from bots.sandbox.discord import File as DiscordFile
+from bots.sandbox.runtime import RuntimeSandbox, Turn
+from bots.sandbox.telegram import TelegramSandbox
+from core.ids import SessionId, discord_session, telegram_session
+from tests.conftest import Until
+
+ISHIKI = [sys.executable, "-c", "from bots.cli import main; main()"]
+PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000030000000208020000001d7b2d8d") + bytes(20)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Operator:
+    """Somebody with a terminal in a folder of their own."""
+
+    def __init__(self, folder: Path, discord: DiscordSandbox, telegram: TelegramSandbox) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.port = free_port()
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "DISCORD_TOKEN": discord.token,
+            "DISCORD_API_URL": discord.api_url,
+            "DISCORD_GATEWAY_URL": discord.gateway_url,
+            "DISCORD_CDN_HOSTS": discord.cdn_host,
+            "DISCORD_ALLOW": "*",
+            "TELEGRAM_TOKEN": telegram.token,
+            "TELEGRAM_API_URL": telegram.api_url,
+            "TELEGRAM_ALLOW": "*",
+            "ISHIKI_HTTP_PORT": str(self.port),
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+        }
+
+    async def ishiki(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
+        """Run a command to its end. Returns exit code, output and errors."""
+        process = await self.start(*arguments, **environment)
+        output, errors = await asyncio.wait_for(process.communicate(), 30)
+        assert process.returncode is not None
+        return process.returncode, output.decode(), errors.decode()
+
+    async def start(self, *arguments: str, **environment: str) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *ISHIKI,
+            *arguments,
+            cwd=self.folder,
+            env=self.environment | environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+    @asynccontextmanager
+    async def running(self, **environment: str) -> AsyncGenerator[asyncio.subprocess.Process]:
+        """`ishiki run`, ready; stopped by SIGTERM at the end, which has to go well."""
+        process = await self.start("run", **environment)
+        errors = asyncio.create_task(_read(process))
+        try:
+            await self._until_ready(process, errors)
+            yield process
+        finally:
+            if process.returncode is None:
+                process.send_signal(signal.SIGTERM)
+            code = await asyncio.wait_for(process.wait(), 10)
+            shown = await errors
+        assert code == 0, shown
+        assert "Traceback" not in shown
+
+    async def _until_ready(self, process: asyncio.subprocess.Process, errors: asyncio.Task[str]) -> None:
+        async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
+            while True:
+                assert process.returncode is None, await errors
+                try:
+                    response = await client.get(f"http://127.0.0.1:{self.port}/readyz")
+                except httpx.ConnectError:
+                    await asyncio.sleep(0.05)
+                    continue
+                if response.status_code == 200:
+                    return
+                await asyncio.sleep(0.05)
+
+    def lines(self, session: SessionId) -> list[dict[str, Any]]:
+        path = self.data / "runtimes" / session / "events.jsonl"
+        return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+    def kinds(self, session: SessionId) -> list[str]:
+        return [line["data"].get("type") or line["data"]["role"] for line in self.lines(session)]
+
+
+async def _read(process: asyncio.subprocess.Process) -> str:
+    assert process.stderr is not None
+    return (await process.stderr.read()).decode()
+
+
+@pytest.fixture
+async def discord() -> AsyncIterator[DiscordSandbox]:
+    async with DiscordSandbox() as discord:
+        yield discord
+
+
+@pytest.fixture
+async def telegram() -> AsyncIterator[TelegramSandbox]:
+    async with TelegramSandbox() as telegram:
+        yield telegram
+
+
+@pytest.fixture
+def operator(tmp_path: Path, discord: DiscordSandbox, telegram: TelegramSandbox) -> Operator:
+    return Operator(tmp_path, discord, telegram)
+
+
+async def test_a_message_goes_all_the_way_on_both_platforms(
+    operator: Operator, discord: DiscordSandbox, telegram: TelegramSandbox, until: Until
+) -> None:
+    async def think(turn: Turn) -> dict[str, object]:
+        return {"reply": f"**{turn.rule}** {turn.cause['data']['data']['messageId']}"}
+
+    channel = discord.guild("Film club").text_channel("general")
+    mona, anna = discord.user("Mona"), telegram.user("Anna")
+    here, there = discord_session(channel.id), telegram_session(anna.id)
+    async with RuntimeSandbox(think) as runtime:
+        async with operator.running(ISHIKI_RUNTIME_URL=runtime.url, ISHIKI_RUNTIME_TOKEN=runtime.token):
+            asked = await mona.say(
+                channel, f"<@{discord.bot.id}> is it this?", files=[DiscordFile("../../etc/x.png", PNG, "image/png")]
+            )
+            written = await anna.say(anna.private_chat, "hello <b>there</b>")
+            answer = await discord.bot_message(channel, containing="mention")
+            assert answer.content == f"**mention** {asked.id}"
+            direct = await telegram.bot_message(anna.private_chat, containing="direct")
+            assert direct.text == f"direct {written.id}"
+            await mona.edit(asked, f"<@{discord.bot.id}> is it that?")
+            await anna.edit(written, "hello here")
+            await mona.delete(asked)
+            await until(lambda: len(runtime.entries.get(here, [])) == 5 and len(runtime.entries.get(there, [])) == 2)
+        assert all(call.body["trigger"] is False for call in runtime.calls if call.path == "/deliver")
+    assert operator.kinds(here) == [
+        "ishiki.message.created",
+        "ishiki.attachment",
+        "turn.start",
+        "assistant",
+        "tool",
+        "turn.done",
+        "ishiki.message.created",
+        "ishiki.attachment",
+        "ishiki.message.deleted",
+    ]
+    contents = [
+        line["data"]["data"]["content"]
+        for line in operator.lines(there)
+        if line["data"].get("type", "").endswith("created")
+    ]
+    assert contents == ["hello &lt;b&gt;there&lt;/b&gt;", "hello here"]
+    item = operator.lines(here)[1]["data"]["data"]["items"][0]
+    assert item["filename"] == "x.png"
+    sidecar = (
+        operator.data / "runtimes" / here / "resources" / "assets" / f"{item['url'].removeprefix('asset://')}.json"
+    )
+    assert "removedAt" in json.loads(sidecar.read_bytes())
+    assert not sidecar.with_suffix("").exists()
+    assert (operator.data / ".store" / "journal").stat().st_size == 0
+    assert (await operator.ishiki("log", "check"))[0] == 0
+    for path in operator.data.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert discord.token.encode() not in content
+            assert telegram.token.encode() not in content
+            assert b"127.0.0.1" not in content
+
+
+async def test_a_wrong_token_ends_the_start_with_the_cure(operator: Operator) -> None:
+    code, _, errors = await operator.ishiki("run", DISCORD_TOKEN="wrong", TELEGRAM_TOKEN="")
+    assert code == 2
+    assert "DISCORD_TOKEN" in errors.splitlines()[-1]
+    code, _, errors = await operator.ishiki("run", TELEGRAM_TOKEN="123456:wrong", DISCORD_TOKEN="")
+    assert code == 2
+    assert "TELEGRAM_TOKEN" in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+
+
+async def test_an_unknown_setting_is_named(operator: Operator) -> None:
+    code, _, errors = await operator.ishiki("run", ISHIKI_DATADIR="x")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "ISHIKI_DATADIR" in errors
+
+
+async def test_a_file_in_the_place_of_the_data_folder_is_named_and_left_alone(operator: Operator) -> None:
+    operator.data.write_text("mine")
+    code, _, errors = await operator.ishiki("run")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "data" in errors
+    assert operator.data.read_text() == "mine"
+
+
+async def test_a_second_process_on_the_folder_is_told_who_holds_it(operator: Operator) -> None:
+    async with operator.running() as first:
+        code, _, errors = await operator.ishiki("run", ISHIKI_HTTP_PORT=str(free_port()))
+        assert code == 2
+        assert str(first.pid) in errors
+
+
+async def test_a_port_that_is_taken_is_named(operator: Operator) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        code, _, errors = await operator.ishiki("run", ISHIKI_HTTP_PORT=port)
+    assert code == 2
+    assert port in errors
+
+
+async def test_a_damaged_log_is_named_and_other_sessions_go_on(
+    operator: Operator, discord: DiscordSandbox, until: Until
+) -> None:
+    guild, mona = discord.guild("Film club"), discord.user("Mona")
+    damaged, whole = guild.text_channel("damaged"), guild.text_channel("whole")
+    folder = operator.data / "runtimes" / discord_session(damaged.id)
+    folder.mkdir(parents=True)
+    torn = '{"id":"a","type":"state","data":{"version":1},"timestamp":1}\nnot json\n{"id":"b","type":"state","da'
+    (folder / "events.jsonl").write_text(torn)
+    async with operator.running():
+        await mona.say(damaged, "after the tear")
+        await mona.say(whole, "untouched")
+        await until(lambda: operator.lines(discord_session(whole.id)))
+        await until(lambda: b"after the tear" in (folder / "events.jsonl").read_bytes())
+    lines = (folder / "events.jsonl").read_text().splitlines()
+    assert lines[:3] == torn.splitlines()
+    assert json.loads(lines[3])["data"]["data"]["content"] == "after the tear"
+    code, output, _ = await operator.ishiki("log", "check")
+    assert code == 1
+    assert "line 2" in output
+    assert "line 3" in output
+
+
+async def test_a_chat_that_no_rule_lets_in_leaves_no_trace(
+    operator: Operator, discord: DiscordSandbox, telegram: TelegramSandbox, until: Until
+) -> None:
+    guild, mona, anna = discord.guild("Film club"), discord.user("Mona"), telegram.user("Anna")
+    allowed, other = guild.text_channel("allowed"), guild.text_channel("other")
+    async with operator.running(DISCORD_ALLOW=allowed.id, TELEGRAM_ALLOW="-1"):
+        message = await mona.say(other, "secret")
+        await mona.edit(message, "secret still")
+        await mona.delete(message)
+        await anna.say(anna.private_chat, "secret")
+        thread = await mona.start_thread(allowed, "inside")
+        await mona.say(thread, "hello")
+        await until(lambda: operator.lines(discord_session(thread.id)))
+        await until(lambda: telegram.pending_updates() == 0)
+    everything = [path for path in operator.data.rglob("*") if path.is_file()]
+    assert all(b"secret" not in path.read_bytes() for path in everything)
+    assert not (operator.data / "runtimes" / discord_session(other.id)).exists()
+    assert not (operator.data / "runtimes" / telegram_session(anna.id)).exists()
