@@ -45,7 +45,7 @@ PICTURE: Final = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAGklEQVR42mP8z8BQz0ACYCJF8aiGUQ1Dk2YAVdcBH/sTpGAAAAAASUVORK5CYII="
 )
 
-console = Console(highlight=False, markup=False)
+console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
 class Scene:
@@ -152,7 +152,11 @@ async def play(*, keep: bool = False) -> None:
             if serving.done():
                 serving.result()
             app: App = await started
-            sessions = [await on_discord(app, discord), await on_telegram(app, telegram)]
+            sessions = [
+                await on_discord(app, discord),
+                await on_telegram(app, telegram),
+                await on_telegram_business(app, telegram),
+            ]
             if keep:
                 await talk(discord, telegram)
         finally:
@@ -196,7 +200,18 @@ async def on_telegram(app: App, telegram: TelegramSandbox) -> SessionId:
     await scene.act("Jiro sends a picture and asks the bot: is it this one?", asked, answered)
     answer = await telegram.bot_message(group, within=WITHIN)
     console.print(Text(f"  Ishiki answers in the group: {for_terminal(answer.text)}", style="green"))
-    console.print("  (Telegram tells bots of retractions only in business chats, so none is shown here.)")
+    return session
+
+
+async def on_telegram_business(app: App, telegram: TelegramSandbox) -> SessionId:
+    """Telegram tells bots of retractions only here."""
+    owner, guest = telegram.user("Mona"), telegram.user("Jiro")
+    connection = await owner.connect_business()
+    chat = guest.business_chat(connection)
+    session = telegram_session(chat.id, connection.id)
+    scene = Scene(app, "Telegram, Mona's business chat with Jiro", session)
+    await scene.act("Jiro says something hasty", guest.say(chat, "I broke the projector!"), created)
+    await scene.act("Jiro takes it back", guest.delete(telegram.history(chat)[-1]), deleted)
     return session
 
 

@@ -54,7 +54,8 @@ def redirect(api_url: str, gateway_url: str) -> None:
 
 
 def quieten() -> None:
-    """Keep tracebacks, paths and queries out of the library's own log records."""
+    """Keep tracebacks, paths, queries, and warnings about the voice we never use out of the library's log records."""
+    discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
     for name in _LIBRARY:
         library = logging.getLogger(name)
         if _tell_briefly not in library.filters:

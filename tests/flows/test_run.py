@@ -147,6 +147,7 @@ async def test_a_message_goes_all_the_way_on_both_platforms(
             assert answer.content == f"**mention** {asked.id}"
             direct = await telegram.bot_message(anna.private_chat, containing="direct")
             assert direct.text == f"direct {written.id}"
+            await until(lambda: "turn.done" in operator.kinds(here) and "turn.done" in operator.kinds(there))
             await mona.edit(asked, f"<@{discord.bot.id}> is it that?")
             await anna.edit(written, "hello here")
             await mona.delete(asked)

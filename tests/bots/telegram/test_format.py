@@ -63,7 +63,7 @@ def test_a_raw_text_shows_as_it_is() -> None:
     assert (part.text, part.plain) == ("```\n&lt;b&gt;&amp;amp; **x**", "```\n<b>&amp; **x**")
 
 
-@pytest.mark.parametrize("text", ["", " \n\n ", "```"])
+@pytest.mark.parametrize("text", ["", " \n\n ", "\ufffc"])
 def test_a_blank_text_has_no_parts(text: str) -> None:
     assert compose(text, "markdown") == []
 
