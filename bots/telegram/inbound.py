@@ -2,28 +2,25 @@
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 import structlog
-import telegram
 from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 
 from bots.telegram import convert
 from bots.telegram.connection import Connection, is_network, quieten, seconds_of
 from bots.telegram.outbound import Outbound
-from bots.telegram.updates import DELETIONS, EDITS, KINDS, SILENT, blanked, kind_of, number_of, object_of, place_of
-from core.access import AllowRules, Visit
+from bots.telegram.reading import Batch, Reader
+from bots.telegram.updates import KINDS, number_of
+from core.access import AllowRules
 from core.archive.store import Store
 from core.chat.port import Chat
 from core.errors import ChatUnavailable, LogUnavailable, TokenRefused
 from core.health import Health
 from core.ids import SessionId, UserId, platform_of
 from core.sessions.directory import Sessions
-from core.sessions.facts import Fact
 
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
@@ -33,14 +30,6 @@ PATIENCE: Final = 30.0
 CLOSE_WITHIN: Final = 5.0
 
 logger = structlog.get_logger()
-
-
-@dataclass(slots=True)
-class _Batch:
-    """What updates come to: facts in their order, and what could not be read."""
-
-    facts: list[tuple[SessionId, Fact]] = field(default_factory=list[tuple[SessionId, Fact]])
-    parked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
 class Inbound:
@@ -60,7 +49,6 @@ class Inbound:
     ) -> None:
         self._token = token
         self._api_url = api_url.rstrip("/")
-        self._rules = rules
         self._sessions = sessions
         self._health = health
         self._store = store
@@ -68,7 +56,7 @@ class Inbound:
         self._patience = patience
         self._connection: Connection | None = None
         self._me: convert.Me | None = None
-        self._businesses: dict[str, bool] = {}
+        self._reader = Reader(token, rules, sessions, health.unread)
         self._offset: int | None = None
         self._pause = FIRST_PAUSE
         self._contested = False
@@ -79,20 +67,17 @@ class Inbound:
     async def run(self) -> None:
         """Ask for updates, and take in what happens, until `stop` or cancelled. Raises `TokenRefused`."""
         quieten()
-        while not self._stopping.is_set():
-            connection = Connection(self._token, self._api_url)
-            try:
-                await self._poll(connection)
-                problem = ""
-            except Exception as error:  # noqa: BLE001 - whatever ends the polling must not end the process
-                problem = "" if self._stopping.is_set() else await self._explain(error, connection)
-            finally:
-                self._connection = None
-                await _hang_up(connection)
-            if problem:
-                self._health.ill(problem)
-                logger.warning("telegram_not_connected", problem=problem, again_in=self._pause)
-                await self._rest()
+        try:
+            while not self._stopping.is_set():
+                problem = await self._poll_once_connected()
+                if problem and not self._stopping.is_set():
+                    self._health.ill(problem)
+                    logger.warning("telegram_not_connected", problem=problem, again_in=self._pause)
+                    await self._rest()
+        finally:
+            speaking, self._connection = self._connection, None
+            if speaking is not None:
+                await _hang_up(speaking)
 
     async def stop(self) -> None:
         """Take nothing more in, and finish what is in hand. Nothing is confirmed any more."""
@@ -112,17 +97,33 @@ class Inbound:
         Raises `LogUnavailable` and `ChatUnavailable`: nothing may be confirmed, and the same may be handed in again.
         """
         async with self._taking:
-            batch = await self._read(raw_updates)
-            await self._keep(batch)
+            if self._stopping.is_set():
+                raise ChatUnavailable("the program is stopping; Telegram will ask again", name="Stopping")
+            await self._keep(await self._read(raw_updates))
 
     # --- asking ---------------------------------------------------------------------------------------------------
+
+    async def _poll_once_connected(self) -> str:
+        """Connect and poll until that ends; why it did.
+
+        The first connection is kept to speak through: the polling may begin anew while something is on its way out.
+        """
+        connection = Connection(self._token, self._api_url)
+        try:
+            await self._poll(connection)
+        except Exception as error:  # noqa: BLE001 - whatever ends the polling must not end the process
+            return "" if self._stopping.is_set() else await self._explain(error, connection)
+        finally:
+            if connection is not self._connection:
+                await _hang_up(connection)
+        return ""
 
     async def _poll(self, connection: Connection) -> None:
         """Ask, record and confirm until `stop`. Raises what ends the connection, and `_Silent`."""
         async with asyncio.timeout(self._patience):
             await connection.initialize()
         self._me = convert.Me(id=UserId(str(connection.bot.id)), username=connection.bot.username)
-        self._connection = connection
+        self._connection = self._connection or connection
         wait = self._poll_seconds if self._contested else 0  # the first answer tells that all is well
         while not self._stopping.is_set():
             raw_updates = await self._ask(connection, wait)
@@ -163,7 +164,7 @@ class Inbound:
         if not raw_updates:
             return True
         async with self._taking:
-            batch: _Batch | None = None
+            batch: Batch | None = None
             while True:
                 try:
                     batch = batch or await self._read(raw_updates)
@@ -172,6 +173,7 @@ class Inbound:
                     problem = f"the log takes nothing: {error}; what happens on Telegram waits there"
                 except ChatUnavailable as error:
                     problem = str(error)
+                    self._pause = max(self._pause, error.retry_after or 0)
                 else:
                     self._health.well()
                     return True
@@ -180,96 +182,15 @@ class Inbound:
                 if self._stopping.is_set() or not await self._rest():
                     return False
 
-    # --- reading --------------------------------------------------------------------------------------------------
-
-    async def _read(self, raw_updates: Sequence[object]) -> _Batch:
-        """Parse and convert. Raises `ChatUnavailable` where Telegram has to be asked something and does not answer."""
-        updates = [_parsed(raw, self._connection) for raw in raw_updates]
-        await self._learn_businesses(updates)
-        batch = _Batch()
-        sessions: set[SessionId] = set()
-        for raw, update in zip(raw_updates, updates, strict=True):
-            if isinstance(update, Exception):
-                self._leave_out(raw, update, batch)
-                continue
-            try:
-                facts = self._facts(kind_of(raw), update, sessions)
-            except Exception as error:  # noqa: BLE001 - one update that cannot be read must not hold up the others
-                self._leave_out(raw, error, batch)
-            else:
-                batch.facts += facts
-                sessions.update(session for session, _ in facts)
-        return batch
-
-    def _facts(self, kind: str, update: telegram.Update, sessions: set[SessionId]) -> list[tuple[SessionId, Fact]]:
-        """What one update says; ``sessions`` are about to be made by those before it."""
-        assert self._me is not None
-        message = update.message or update.channel_post or update.business_message
-        message = message or update.edited_message or update.edited_channel_post or update.edited_business_message
-        deletion, business = update.deleted_business_messages, update.business_connection
-        if message is not None:
-            if convert.is_own(message, me=self._me) or not self._is_served(message.business_connection_id):
-                return []
-            place, session = convert.visit(message), convert.session_of(message)
-            facts: Sequence[Fact] = [convert.message_created(message, me=self._me)]
-        elif deletion is not None:
-            if not self._is_served(deletion.business_connection_id):
-                return []
-            place, session = convert.visit_of_deletion(deletion), convert.session_of_deletion(deletion)
-            facts = convert.messages_deleted(deletion, me=self._me, now=time.time_ns() // 1_000_000)
-        else:
-            if business is not None:
-                self._businesses[business.id] = business.is_enabled
-            elif kind not in SILENT:
-                self._health.unread[kind] += 1
-            return []
-        if self._rules.admit(place):
-            return [(session, fact) for fact in facts]
-        if (kind in EDITS or kind == DELETIONS) and self._may_change(place, session, sessions):
-            return [(session, replace(fact, known_only=True)) for fact in facts]
-        return []
-
-    def _may_change(self, place: Visit, session: SessionId, sessions: set[SessionId]) -> bool:
-        """No rule lets a chat in: whether what it may hold from before can still be edited and taken back."""
-        return not self._rules.excludes(place) and (session in sessions or self._sessions.exists(session))
-
-    def _leave_out(self, raw: object, error: Exception, batch: _Batch) -> None:
-        """Park an update that cannot be read, if its chat is let in; else only count it."""
-        kind, place = kind_of(raw), place_of(raw)
-        reason = f"{kind}: {type(error).__name__}"
-        is_let_in = place is not None and self._rules.admit(place.visit)
-        if place is not None and is_let_in and self._businesses.get(place.business_connection or "", True):
-            batch.parked.append((reason, blanked(raw, self._token)))
-        self._health.unread[kind] += 1
-        logger.warning("telegram_update_unread", kind=kind, error=type(error).__name__)
-
-    # --- business connections -------------------------------------------------------------------------------------
-
-    async def _learn_businesses(self, updates: Sequence[telegram.Update | Exception]) -> None:
-        """Ask about connections that nobody told of: since the last start, say. Raises `ChatUnavailable`."""
-        for update in updates:
-            name = _business_of(update) if isinstance(update, telegram.Update) else None
-            if name is None or name in self._businesses:
-                continue
-            try:
-                self._businesses[name] = (await self._connected().get_business_connection(name)).is_enabled
-            except TelegramError as error:
-                if is_network(error) or isinstance(error, RetryAfter):
-                    problem = "Telegram does not tell about a business connection; it is asked again"
-                    raise ChatUnavailable(f"{problem} ({type(error).__name__})") from None
-                self._businesses[name] = False
-                logger.warning("telegram_business_unknown", error=type(error).__name__)
-
-    def _is_served(self, business: str | None) -> bool:
-        """Whether a message belongs to the bot itself or to a connection that is known and enabled."""
-        served = business is None or self._businesses.get(business, False)
-        if not served:
-            self._health.unread["business connection"] += 1
-        return served
-
     # --- keeping --------------------------------------------------------------------------------------------------
 
-    async def _keep(self, batch: _Batch) -> None:
+    async def _read(self, raw_updates: Sequence[object]) -> Batch:
+        """Parse and convert. Raises `ChatUnavailable`."""
+        if self._connection is None or self._me is None:
+            raise ChatUnavailable("Telegram is not connected yet; it is tried again", name="NotConnected")
+        return await self._reader.read(raw_updates, self._connection, self._me)
+
+    async def _keep(self, batch: Batch) -> None:
         """Write all of it; what is written already is not written again. Raises `LogUnavailable`."""
         waiting = [(session, self._sessions.of(session).append([fact])) for session, fact in batch.facts]
         if waiting:
@@ -289,11 +210,6 @@ class Inbound:
             raise LogUnavailable(f"history.db cannot be written ({type(error).__name__}); free the disk") from None
 
     # --- the connection -------------------------------------------------------------------------------------------
-
-    def _connected(self) -> Connection:
-        if self._connection is None:
-            raise ChatUnavailable("Telegram is not connected; it is tried again as soon as it is", name="NotConnected")
-        return self._connection
 
     async def _rest(self) -> bool:
         """The pause before the next attempt; False when cut short by `stop`."""
@@ -328,7 +244,7 @@ class Inbound:
                 problem = "Telegram sends updates without a number, which cannot be confirmed; they are asked for again"
             case TelegramError() if is_network(error):
                 cure = "check the network and TELEGRAM_API_URL"
-                problem = f"Telegram cannot be reached ({type(error).__name__}); it is tried again; {cure}"
+                problem = f"Telegram cannot be reached, or fails ({type(error).__name__}); it is tried again; {cure}"
             case TimeoutError():
                 problem = "Telegram does not answer; it is tried again; check the network and TELEGRAM_API_URL"
             case _:
@@ -356,20 +272,6 @@ class _Silent(Exception):
 
 class _Unnumbered(Exception):
     """No update of a batch bears a number."""
-
-
-def _parsed(raw: object, connection: Connection | None) -> telegram.Update | Exception:
-    """One update as the library reads it, or what it trips over."""
-    try:
-        return telegram.Update.de_json(object_of(raw), connection)
-    except Exception as error:  # noqa: BLE001 - the library raises whatever a missing or odd field leads to
-        return error
-
-
-def _business_of(update: telegram.Update) -> str | None:
-    """The business connection that an update came through, if its state is not what it tells."""
-    spoken = update.business_message or update.edited_business_message or update.deleted_business_messages
-    return None if spoken is None else spoken.business_connection_id
 
 
 async def _hang_up(connection: Connection) -> None:

@@ -34,14 +34,12 @@ _WORDS: Final[Mapping[str, str]] = {
     "video_chat_started": "{who} started a video chat.",
     "video_chat_ended": "The video chat ended.",
     "web_app_data": "{who} sent data from the web app {it.button_text}: {it.data}",
-    "gift": "{who} sent a gift.",
     "unique_gift": "{who} sent a unique gift.",
     "gift_upgrade_sent": "{who} paid for the upgrade of a gift.",
     "paid_message_price_changed": "{who} set the price of a message to {it.paid_message_star_count} stars.",
     "direct_message_price_changed": "{who} changed the price of direct messages to the channel.",
     "suggested_post_approved": "{who} approved a suggested post.",
     "suggested_post_approval_failed": "The approval of a suggested post failed.",
-    "suggested_post_declined": "{who} declined a suggested post.",
     "suggested_post_paid": "A suggested post was paid for.",
     "suggested_post_refunded": "The payment for a suggested post was returned.",
     "poll_option_added": "{who} added an answer to a poll: {it.option_text}",
@@ -86,6 +84,11 @@ def _of_payments(message: telegram.Message, who: str) -> str:
         return f"{who} paid {money(paid.total_amount, paid.currency)}."
     if refunded := message.refunded_payment:
         return f"{who} got back {money(refunded.total_amount, refunded.currency)}."
+    if gift := message.gift:
+        return f"{who} sent a gift: {gift.text}" if gift.text else f"{who} sent a gift."
+    if declined := message.suggested_post_declined:
+        why = f": {declined.comment}" if declined.comment else "."
+        return f"{who} declined a suggested post{why}"
     return ""
 
 

@@ -51,8 +51,10 @@ async def download(client: httpx.AsyncClient, link: Link, incoming: Incoming, *,
                 if incoming.size + len(chunk) > most:
                     raise _too_large(most)
                 await finish_in_thread(incoming.write, chunk)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        # The class says enough: the text may hold the link, which is signed or holds a token.
+    # The class says enough: the text of either may hold the link, which is signed or holds a token.
+    except httpx.InvalidURL:
+        raise ResourceError("resource_unavailable", "the link is no URL") from None
+    except httpx.HTTPError as error:
         raise TryLater(f"the file host did not answer ({type(error).__name__})") from None
 
 

@@ -5,6 +5,7 @@ All of it blocks, but for `Resources.upload`. What a URL says is checked before 
 
 import asyncio
 import hashlib
+import io
 import os
 import re
 import secrets
@@ -29,6 +30,8 @@ from core.sidecars import FetchError, Sidecar, SourceInfo, read_sidecar, write_s
 MOST_UPLOADED: Final = 50 * 1024 * 1024
 SNIFFED: Final = 8192
 """Bytes at the beginning of a file that tell what it is."""
+MEASURED: Final = 1024 * 1024
+"""Bytes at the beginning of a picture in which its pixels are looked for; a header made to be walked for ever ends."""
 PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "image/tiff"})
 """Types whose pixels are looked up; each is told by its first bytes, so none of them is a document with scripts."""
 
@@ -231,7 +234,9 @@ def sniff(head: bytes, declared: SourceInfo | None) -> str:
 
 def _pixels(path: Path) -> tuple[int | None, int | None]:
     try:
-        width, height = imagesize.get(str(path))  # pyright: ignore[reportUnknownMemberType] - PathLike of what?
+        with path.open("rb") as file:
+            head = io.BytesIO(file.read(MEASURED))
+        width, height = imagesize.get(head)  # pyright: ignore[reportUnknownMemberType] - PathLike of what?
     except (ValueError, OSError, OverflowError, IndexError, TypeError, struct.error):
         return None, None
     return (width, height) if width > 0 and height > 0 else (None, None)

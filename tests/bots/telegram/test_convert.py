@@ -1,5 +1,7 @@
 """Telegram's updates, through the real library, into facts."""
 
+import inspect
+import re
 import time
 from typing import Any
 
@@ -8,7 +10,7 @@ import telegram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bots.telegram import convert
+from bots.telegram import cards, convert, media, notices
 from bots.telegram.convert import Me
 from bots.telegram.entities import read_entities
 from core.content import mentions, parse, plain_text, render, sources
@@ -308,10 +310,10 @@ def test_no_token_of_a_bot_reaches_the_log() -> None:
 def test_of_a_photo_the_largest_size_is_one_picture_behind_its_caption() -> None:
     fact = said(payload(caption="look 😀 here", caption_entities=[entity("bold", 8, 4)], photo=PHOTO))
     assert fact.message.content == (f'look 😀 <b>here</b><img src="{asset("large")}" width="1280" height="853"/>')
-    (media,) = fact.media
-    assert (media.item.url, media.item.media_type, media.item.byte_length) == (asset("large"), "image/*", 1280 * 853)
-    assert (media.item.width, media.item.height) == (1280, 853)
-    assert (media.ref.platform, media.ref.channel_id, media.ref.message_id, media.ref.file_id) == (
+    (only,) = fact.media
+    assert (only.item.url, only.item.media_type, only.item.byte_length) == (asset("large"), "image/*", 1280 * 853)
+    assert (only.item.width, only.item.height) == (1280, 853)
+    assert (only.ref.platform, only.ref.channel_id, only.ref.message_id, only.ref.file_id) == (
         "telegram",
         "-1001000000007",
         "812",
@@ -322,7 +324,8 @@ def test_of_a_photo_the_largest_size_is_one_picture_behind_its_caption() -> None
 @pytest.mark.parametrize(
     ("members", "tag", "media_type", "words"),
     [
-        ({"animation": CLIP, "document": file("clip", mime_type="video/mp4")}, "video", "video/*", "[video: animation]"),
+        ({"animation": CLIP, "document": file("clip", mime_type="video/mp4")}, "video", "video/*",
+         "[video: animation]"),
         ({"video": CLIP | {"mime_type": "video/mp4", "file_name": "a.mp4"}}, "video", "video/mp4", "[video: a.mp4]"),
         ({"video_note": file("v", length=240, duration=3)}, "video", "video/*", "[video: video message]"),
         ({"audio": file("a", duration=9, performer="Mina", title="Blue")}, "audio", "audio/*", "[audio: Mina – Blue]"),
@@ -345,23 +348,23 @@ def test_of_a_photo_the_largest_size_is_one_picture_behind_its_caption() -> None
 )  # fmt: skip
 def test_every_file_is_one_item_of_its_type(members: Payload, tag: str, media_type: str, words: str) -> None:
     fact = said(payload(**members))
-    (media,) = fact.media
-    assert media.item.media_type == media_type
-    assert f'<{tag} src="{media.item.url}"' in fact.message.content
-    assert sources(fact.message.content) == [media.item.url]
+    (only,) = fact.media
+    assert only.item.media_type == media_type
+    assert f'<{tag} src="{only.item.url}"' in fact.message.content
+    assert sources(fact.message.content) == [only.item.url]
     assert plain_text(fact.message.content) == words
 
 
 def test_a_live_photo_is_its_picture_and_its_video() -> None:
     fact = said(payload(photo=PHOTO, live_photo=CLIP))
-    assert [media.item.url for media in fact.media] == [asset("large"), asset("clip")] == sources(fact.message.content)
+    assert [shown.item.url for shown in fact.media] == [asset("large"), asset("clip")] == sources(fact.message.content)
 
 
 def test_paid_media_that_are_closed_to_us_are_counted() -> None:
     bought = {"type": "video", "video": CLIP}
     preview = {"type": "preview", "width": 5, "height": 5}
     fact = said(payload(caption="buy", paid_media={"star_count": 5, "paid_media": [bought, preview, preview]}))
-    assert [media.item.url for media in fact.media] == sources(fact.message.content) == [asset("clip")]
+    assert [shown.item.url for shown in fact.media] == sources(fact.message.content) == [asset("clip")]
     assert plain_text(fact.message.content).startswith("buy\n[paid media for 5 stars: 3, 2 of them not shown")
 
 
@@ -396,7 +399,8 @@ CHECKLIST = {"title": "Dinner", "tasks": TASKS}
     ("members", "words"),
     [
         ({"poll": poll(question_entities=[entity("bold", 5, 2)])}, "Poll: When 😀?\n- Fri & Sat\n- Sun"),
-        ({"poll": poll(type="quiz", allows_multiple_answers=True)}, "Quiz (several answers): When 😀?\n- Fri & Sat\n- Sun"),
+        ({"poll": poll(type="quiz", allows_multiple_answers=True)},
+         "Quiz (several answers): When 😀?\n- Fri & Sat\n- Sun"),
         ({"location": {"latitude": 48.85, "longitude": -2.35}}, "Location: 48.85, -2.35"),
         ({"location": {"latitude": 48.85, "longitude": 2.0, "live_period": 60}}, "Location: 48.85, 2.0"),
         ({"venue": {"location": {"latitude": 1.5, "longitude": 2.5}, "title": "Kino", "address": "Road 1"},
@@ -421,8 +425,25 @@ CHECKLIST = {"title": "Dinner", "tasks": TASKS}
         ({"group_chat_created": True}, "Mona Lisa created the group."),
         ({"supergroup_chat_created": True}, "Mona Lisa created the supergroup."),
         ({"channel_chat_created": True}, "Mona Lisa created the channel."),
-        ({"message_auto_delete_timer_changed": {"message_auto_delete_time": 60}},
-         "Mona Lisa changed the time after which messages are deleted."),
+        pytest.param(
+            {"message_auto_delete_timer_changed": {"message_auto_delete_time": 60}},
+            "Mona Lisa changed the time after which messages are deleted.",
+            # The library reads its own deprecated property while it parses.
+            marks=pytest.mark.filterwarnings("ignore:.*PTB_TIMEDELTA"),
+        ),
+        ({"gift": {"gift": {"id": "g", "sticker": STICKER, "star_count": 5}}}, "Mona Lisa sent a gift."),
+        ({"gift": {"gift": {"id": "g", "sticker": STICKER, "star_count": 5}, "text": "for <you>"}},
+         "Mona Lisa sent a gift: for <you>"),
+        ({"suggested_post_declined": {"comment": "too long"}}, "Mona Lisa declined a suggested post: too long"),
+        ({"suggested_post_declined": {}}, "Mona Lisa declined a suggested post."),
+        ({"suggested_post_approved": {"send_date": AT}}, "Mona Lisa approved a suggested post."),
+        ({"direct_message_price_changed": {"are_direct_messages_enabled": True}},
+         "Mona Lisa changed the price of direct messages to the channel."),
+        ({"managed_bot_created": {"bot": ROBOT}}, "Mona Lisa created the bot Robot."),
+        ({"poll_option_added": {"option_persistent_id": "1", "option_text": "Mon"}},
+         "Mona Lisa added an answer to a poll: Mon"),
+        ({"poll_option_deleted": {"option_persistent_id": "1", "option_text": "Mon"}},
+         "Mona Lisa removed an answer from a poll: Mon"),
         ({"migrate_to_chat_id": -100123}, "The group became the supergroup -100123."),
         ({"migrate_from_chat_id": -123}, "The supergroup was the group -123 before."),
         ({"successful_payment": PAID}, "Mona Lisa paid 25 stars."),
@@ -469,17 +490,33 @@ def test_every_kind_of_message_is_readable(members: Payload, words: str) -> None
 
 def test_a_picture_of_a_poll_is_kept() -> None:
     fact = said(payload(poll=poll(media={"photo": PHOTO})))
-    assert [media.item.url for media in fact.media] == sources(fact.message.content) == [asset("large")]
+    assert [shown.item.url for shown in fact.media] == sources(fact.message.content) == [asset("large")]
 
 
 def test_the_votes_of_a_poll_are_no_edit_of_it() -> None:
     assert content(poll=poll()) == content(poll=poll(total_voter_count=99, is_closed=True))
 
 
+def test_no_member_of_the_library_s_message_is_overlooked() -> None:
+    # What a newer library knows is no longer among the unknown members, which `_stand_in` names.
+    about = {"author_signature", "business_connection_id", "direct_messages_topic", "edit_date", "effect_id"}
+    about |= {"forward_origin", "from_user", "guest_bot_caller_chat", "guest_bot_caller_user", "guest_query_id"}
+    about |= {"has_media_spoiler", "has_protected_content", "is_automatic_forward", "is_from_offline", "is_paid_post"}
+    about |= {"is_topic_message", "media_group_id", "message_thread_id", "paid_star_count", "reply_markup"}
+    about |= {"reply_to_checklist_task_id", "reply_to_poll_option_id", "sender_boost_count", "sender_business_bot"}
+    about |= {"sender_chat", "sender_tag", "show_caption_above_media", "suggested_post_info", "via_bot"}
+    about |= {"link_preview_options", "_effective_attachment"}
+    code = "".join(inspect.getsource(part) for part in (convert, cards, media, notices))
+    unread = {member for member in telegram.Message.__slots__ if not re.search(rf"\b{member}\b", code)}
+    assert unread <= about
+
+
 def test_a_kind_of_tomorrow_is_named() -> None:
     assert content(hologram={"depth": 3}) == "[a message of a kind that this version does not know: hologram]"
     assert content() == "[a message of a kind that this version does not know: empty]"
-    assert content(**{"<b>\n": 1}) == "[a message of a kind that this version does not know: empty]"
+    assert (
+        said(payload() | {"<b>\n": 1}).message.content == "[a message of a kind that this version does not know: empty]"
+    )
 
 
 def test_a_preview_of_a_link_adds_nothing() -> None:
@@ -569,5 +606,5 @@ def test_a_forwarded_file_is_a_file_of_the_forward_and_a_name_in_it_no_mention()
     origin = {"type": "user", "date": AT, "sender_user": JIRO}
     marks = [entity("mention", 0, 11)]
     fact = said(payload(photo=PHOTO, caption="@Ishiki_bot", caption_entities=marks, forward_origin=origin))
-    assert sources(fact.message.content) == [media.item.url for media in fact.media] == [asset("large")]
+    assert sources(fact.message.content) == [shown.item.url for shown in fact.media] == [asset("large")]
     assert mentions(fact.message.content) == frozenset()

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,10 +11,10 @@ import httpx
 import pytest
 from aiohttp import web
 
-from core.chat.port import Link
+from core.chat.port import Chat, Link
 from core.errors import ChatRefused, ChatUnavailable
 from core.gateway import Gateway
-from core.ids import asset_id
+from core.ids import asset_id, telegram_session
 from core.resources.fetch import Fetch
 from core.resources.store import Resources
 from core.sessions.facts import Said
@@ -150,6 +151,7 @@ async def test_a_dead_link_is_asked_for_again_once(fetching: Fetching, until: Un
         ("ftp://127.0.0.1/cat", "resource_unavailable"),
         ("http://user:pass@HOST/cat", "resource_unavailable"),
         ("http://[/cat", "resource_unavailable"),
+        ("http://[::", "resource_unavailable"),
     ],
 )
 async def test_what_may_not_be_fetched_is_noted_for_good(
@@ -181,14 +183,37 @@ async def test_a_chat_that_is_away_is_asked_again_and_one_that_refuses_is_not(fe
     assert fetching.sidecar(url)["error"]["code"] == "resource_too_large"
 
 
-async def test_a_slow_file_does_not_hold_up_another(fetching: Fetching, until: Until) -> None:
-    fetching.host.paths["f1"] = ["/held", "/held"]
-    fetching.host.paths["f2"] = ["/cat", "/cat"]
-    first, second = a_picture(1, "f1"), a_picture(2, "f2")
-    facts = [Said(said(number).message, (picture,)) for number, picture in ((1, first), (2, second))]
-    await fetching.house.sessions.of(SESSION).append(facts)
-    await until(lambda: "fetchedAt" in fetching.sidecar(second.item.url))
-    assert "fetchedAt" not in fetching.sidecar(first.item.url)
+async def test_a_slow_file_holds_up_neither_later_files_nor_a_removal(fetching: Fetching, until: Until) -> None:
+    stored = await fetching.say(1, "f1", path="/cat")
+    await until(lambda: "fetchedAt" in fetching.sidecar(stored))
+    slow = await fetching.say(2, "f2", path="/held")
+    await until(lambda: "/held" in fetching.host.asked)
+    later = await fetching.say(3, "f3", path="/cat")
+    await until(lambda: "fetchedAt" in fetching.sidecar(later))
+    await fetching.house.sessions.of(SESSION).append([retracted(1)])
+    await until(lambda: "removedAt" in fetching.sidecar(stored))
+    assert "fetchedAt" not in fetching.sidecar(slow)
+
+
+async def test_while_a_file_is_under_way_no_receipt_goes_past_it(fetching: Fetching, until: Until) -> None:
+    await fetching.say(1, "f1", path="/held")
+    later = await fetching.say(2, "f2", path="/cat")
+    await until(lambda: "fetchedAt" in fetching.sidecar(later))
+    assert fetching.house.store.get("fetch", SESSION) is None
+    fetching.host.held.set()
+    size = fetching.house.sessions.of(SESSION).size
+    await until(lambda: (receipt := fetching.house.store.get("fetch", SESSION)) and receipt.position == size)
+
+
+async def test_a_retraction_in_one_chat_leaves_the_same_number_in_another_alone(
+    fetching: Fetching, until: Until
+) -> None:
+    url = await fetching.say(1, "f1", path="/held")
+    await until(lambda: "/held" in fetching.host.asked)
+    other = fetching.house.sessions.of(telegram_session("5", "business"))
+    await other.append([said(1), retracted(1)])
+    fetching.host.held.set()
+    await until(lambda: "fetchedAt" in fetching.sidecar(url))
 
 
 async def test_a_retraction_drops_a_running_fetch_and_removes_what_is_stored(fetching: Fetching, until: Until) -> None:
@@ -217,13 +242,41 @@ async def test_a_retraction_takes_the_files_of_every_revision(fetching: Fetching
         await until(lambda url=url: "removedAt" in fetching.sidecar(url))
 
 
+@asynccontextmanager
+async def started_again(fetching: Fetching, chat: Chat | None) -> AsyncGenerator[None]:
+    """The same house after a restart."""
+    await fetching.house.reopen()
+    async with httpx.AsyncClient(trust_env=False) as client:
+        fetch = Fetch(fetching.resources, client, lambda _: chat, fetching.house.store, most=1000)
+        gateway = Gateway(fetching.house.sessions, [fetch], fetching.house.store)
+        await gateway.start()
+        yield
+        await gateway.stop()
+
+
 async def test_what_was_not_fetched_is_fetched_after_a_restart(fetching: Fetching, until: Until) -> None:
     await fetching.gateway.stop()
     url = await fetching.say(path="/cat")
-    await fetching.house.reopen()
-    async with httpx.AsyncClient(trust_env=False) as client:
-        fetch = Fetch(fetching.resources, client, lambda _: fetching.host, fetching.house.store, most=1000)
-        gateway = Gateway(fetching.house.sessions, [fetch], fetching.house.store)
-        await gateway.start()
+    async with started_again(fetching, fetching.host):
         await until(lambda: "fetchedAt" in fetching.sidecar(url))
-        await gateway.stop()
+
+
+async def test_while_the_platform_is_off_files_wait_for_it(fetching: Fetching, until: Until) -> None:
+    await fetching.gateway.stop()
+    url = await fetching.say(path="/cat")
+    async with started_again(fetching, None):
+        await fetching.house.sessions.of(SESSION).append([said(2)])
+    assert not {"fetchedAt", "error"} & fetching.sidecar(url).keys()
+    async with started_again(fetching, fetching.host):
+        await until(lambda: "fetchedAt" in fetching.sidecar(url))
+
+
+async def test_what_was_retracted_far_up_in_the_log_is_not_fetched(fetching: Fetching, until: Until) -> None:
+    await fetching.gateway.stop()
+    url = await fetching.say(path="/cat")
+    await fetching.house.sessions.of(SESSION).append([retracted(1)])
+    talk = [said(number, "x" * 60_000) for number in range(2, 12)]
+    await fetching.house.sessions.of(SESSION).append(talk)
+    async with started_again(fetching, fetching.host):
+        await until(lambda: "removedAt" in fetching.sidecar(url))
+    assert fetching.host.asked == []

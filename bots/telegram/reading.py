@@ -1,0 +1,153 @@
+"""Updates into facts: parse each by itself, let in, convert, and leave out what cannot be read."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import structlog
+import telegram
+from telegram.error import RetryAfter, TelegramError
+
+from bots.telegram import convert
+from bots.telegram.connection import Connection, is_network, seconds_of
+from bots.telegram.convert import Me
+from bots.telegram.updates import DELETIONS, EDITS, SILENT, blanked, kind_of, object_of, place_of
+from core.access import AllowRules, Visit
+from core.errors import ChatUnavailable
+from core.ids import SessionId
+from core.sessions.directory import Sessions
+from core.sessions.facts import Fact
+
+logger = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Batch:
+    """What updates come to: facts in their order, and what could not be read."""
+
+    facts: list[tuple[SessionId, Fact]] = field(default_factory=list[tuple[SessionId, Fact]])
+    parked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+
+class Reader:
+    """Reads updates in the order in which they happened; knows which business connections the bot serves."""
+
+    def __init__(self, token: str, rules: AllowRules, sessions: Sessions, unread: Counter[str]) -> None:
+        self._token = token
+        self._rules = rules
+        self._sessions = sessions
+        self._unread = unread
+        self._businesses: dict[str, bool] = {}
+
+    async def read(self, raw_updates: Sequence[object], connection: Connection, me: Me) -> Batch:
+        """Parse and convert.
+
+        Raises `ChatUnavailable` where Telegram has to be asked something and does not answer; nothing is counted then.
+        """
+        updates = [_parsed(raw, connection) for raw in raw_updates]
+        await self._learn_businesses(updates, connection)
+        batch = Batch()
+        sessions: set[SessionId] = set()
+        for raw, update in zip(raw_updates, updates, strict=True):
+            if isinstance(update, Exception):
+                self._leave_out(raw, update, batch)
+                continue
+            try:
+                facts = self._facts(kind_of(raw), update, sessions, me)
+            except Exception as error:  # noqa: BLE001 - one update that cannot be read must not hold up the others
+                self._leave_out(raw, error, batch)
+            else:
+                batch.facts += facts
+                sessions.update(session for session, _ in facts)
+        return batch
+
+    def _facts(
+        self, kind: str, update: telegram.Update, sessions: set[SessionId], me: Me
+    ) -> list[tuple[SessionId, Fact]]:
+        """What one update says; ``sessions`` are about to be made by those before it."""
+        message = update.message or update.channel_post or update.business_message
+        message = message or update.edited_message or update.edited_channel_post or update.edited_business_message
+        deletion, business = update.deleted_business_messages, update.business_connection
+        if message is not None:
+            if convert.is_own(message, me=me) or not self._is_served(message.business_connection_id):
+                return []
+            place, session = convert.visit(message), convert.session_of(message)
+            facts: Sequence[Fact] = [convert.message_created(message, me=me)]
+        elif deletion is not None:
+            if not self._is_served(deletion.business_connection_id):
+                return []
+            place, session = convert.visit_of_deletion(deletion), convert.session_of_deletion(deletion)
+            facts = convert.messages_deleted(deletion, me=me, now=time.time_ns() // 1_000_000)
+        else:
+            if business is not None:
+                self._businesses[business.id] = business.is_enabled
+            elif kind not in SILENT:
+                self._unread[kind] += 1
+            return []
+        if self._rules.admit(place):
+            return [(session, fact) for fact in facts]
+        if (kind in EDITS or kind == DELETIONS) and self._may_change(place, session, sessions):
+            return [(session, replace(fact, known_only=True)) for fact in facts]
+        return []
+
+    def _may_change(self, place: Visit, session: SessionId, sessions: set[SessionId]) -> bool:
+        """No rule lets a chat in: whether what it may hold from before can still be edited and taken back."""
+        return not self._rules.excludes(place) and (session in sessions or self._sessions.exists(session))
+
+    def _leave_out(self, raw: object, error: Exception, batch: Batch) -> None:
+        """Park an update that cannot be read, if its chat is let in; else only count it."""
+        kind, place = kind_of(raw), place_of(raw)
+        reason = f"{kind}: {type(error).__name__}"
+        if place is not None and self._rules.admit(place.visit) and self._knows(place.business_connection):
+            batch.parked.append((reason, blanked(raw, self._token)))
+        self._unread[kind] += 1
+        logger.warning("telegram_update_unread", kind=kind, error=type(error).__name__)
+
+    # --- business connections -----------------------------------------------------------------------------------------
+
+    async def _learn_businesses(self, updates: Sequence[telegram.Update | Exception], connection: Connection) -> None:
+        """Ask about connections that nobody told of: since the last start, say. Raises `ChatUnavailable`."""
+        told: set[str] = set()
+        for update in updates:
+            if isinstance(update, Exception):
+                continue
+            if update.business_connection is not None:
+                told.add(update.business_connection.id)
+            name = _business_of(update)
+            if name is None or name in told or name in self._businesses:
+                continue
+            try:
+                self._businesses[name] = (await connection.get_business_connection(name)).is_enabled
+            except Exception as error:  # noqa: BLE001 - an answer that cannot be read must not hold up the updates
+                problem = "Telegram does not tell about a business connection; it is asked again"
+                if isinstance(error, RetryAfter):
+                    raise ChatUnavailable(problem, retry_after=seconds_of(error)) from None
+                if isinstance(error, TelegramError) and is_network(error):
+                    raise ChatUnavailable(problem) from None
+                self._businesses[name] = False
+                logger.warning("telegram_business_unknown", error=type(error).__name__)
+
+    def _is_served(self, business: str | None) -> bool:
+        """Whether a message belongs to the bot itself or to a connection that is known and enabled."""
+        if self._knows(business):
+            return True
+        self._unread["business connection"] += 1
+        return False
+
+    def _knows(self, business: str | None) -> bool:
+        return business is None or self._businesses.get(business, False)
+
+
+def _parsed(raw: object, connection: Connection) -> telegram.Update | Exception:
+    """One update as the library reads it, or what it trips over."""
+    try:
+        return telegram.Update.de_json(object_of(raw), connection)
+    except Exception as error:  # noqa: BLE001 - the library raises whatever a missing or odd field leads to
+        return error
+
+
+def _business_of(update: telegram.Update) -> str | None:
+    """The business connection that an update came through, if its state is not what it tells."""
+    spoken = update.business_message or update.edited_business_message or update.deleted_business_messages
+    return None if spoken is None else spoken.business_connection_id
