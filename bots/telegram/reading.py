@@ -12,7 +12,7 @@ from telegram.error import RetryAfter, TelegramError
 from bots.telegram import convert
 from bots.telegram.connection import Connection, is_network, seconds_of
 from bots.telegram.convert import Me
-from bots.telegram.updates import DELETIONS, EDITS, SILENT, blanked, kind_of, object_of, place_of
+from bots.telegram.updates import DELETIONS, EDITS, SILENT, blanked, completed, kind_of, object_of, place_of
 from core.access import AllowRules, Visit
 from core.errors import ChatUnavailable
 from core.ids import SessionId
@@ -142,7 +142,10 @@ class Reader:
 def _parsed(raw: object, connection: Connection) -> telegram.Update | Exception:
     """One update as the library reads it, or what it trips over."""
     try:
-        return telegram.Update.de_json(object_of(raw), connection)
+        try:
+            return telegram.Update.de_json(object_of(raw), connection)
+        except TypeError:
+            return telegram.Update.de_json(object_of(completed(raw)), connection)
     except Exception as error:  # noqa: BLE001 - the library raises whatever a missing or odd field leads to
         return error
 

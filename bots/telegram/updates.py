@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from core.access import Visit
 from core.ids import ChannelId, UserId
@@ -16,6 +16,8 @@ SILENT: Final = ("callback_query", "my_chat_member")
 KINDS: Final = (*MESSAGES, *EDITS, CONNECTIONS, DELETIONS, *SILENT)
 """What `getUpdates` is asked for, by name, every time; else the server goes on with the list of the last call."""
 
+_POLL: Final = {"allows_revoting": False, "members_only": False}
+_OPTION: Final = {"persistent_id": ""}
 _NAME: Final = re.compile(r"[a-z_]{1,40}")
 _TOKEN: Final = re.compile(r"\b\d{5,}(?::|%3[Aa])[A-Za-z0-9_-]{20,}")
 _QUERY: Final = re.compile(r'\?(?:[^\s"\\]|\\(?:u[0-9a-f]{4}|[/\\]))+')
@@ -57,6 +59,19 @@ def place_of(raw: object) -> Place | None:
         business=connection is not None,
     )
     return Place(visit, None if connection is None else str(connection))
+
+
+def completed(raw: object) -> object:
+    """The same with what the library demands of a poll since Bot API 9.6 and 10.0, and older servers do not send."""
+    if isinstance(raw, list):
+        return [completed(item) for item in cast("list[object]", raw)]
+    if not isinstance(raw, dict):
+        return raw
+    members = {name: completed(value) for name, value in cast("dict[str, object]", raw).items()}
+    if poll := object_of(members.get("poll")):
+        options: list[object] = poll["options"] if isinstance(poll.get("options"), list) else []
+        members["poll"] = _POLL | poll | {"options": [_OPTION | object_of(option) for option in options]}
+    return members
 
 
 def blanked(raw: object, token: str) -> str:

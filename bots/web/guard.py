@@ -4,9 +4,11 @@ A page in a browser of this machine can reach loopback, and by DNS rebinding als
 and Origin are checked even where no token is set.
 """
 
+import asyncio
 import hmac
 import ipaddress
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
@@ -18,6 +20,9 @@ from bots.web.errors import ApiError
 
 MOST_JSON: Final = 1024 * 1024
 MOST_UPLOADED: Final = 25 * 1024 * 1024
+MOST_DISCARDED: Final = 64 * 1024 * 1024
+DISCARD_WITHIN: Final = 2.0
+"""Bytes and seconds that a refused caller may go on sending."""
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
 _WITHOUT_TOKEN: Final = frozenset({"/healthz", "/readyz"})
@@ -66,7 +71,11 @@ class Guard:
             if scope["method"] not in _READS:
                 receive = await _whole_body(scope["path"], headers, receive)
         except ApiError as refusal:
-            await refusal.response()(scope, receive, send)
+            response = refusal.response()
+            if scope["method"] not in _READS:
+                await _discard(receive)
+                response.headers["Connection"] = "close"
+            await response(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
@@ -127,6 +136,18 @@ async def _whole_body(path: str, headers: Headers, receive: Receive) -> Receive:
         return messages.pop() if messages else await receive()
 
     return replay
+
+
+async def _discard(receive: Receive) -> None:
+    """Let a caller finish sending, within bounds: hung up on earlier, it would never see why it was refused."""
+    size = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DISCARD_WITHIN):
+            while size < MOST_DISCARDED:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return
 
 
 def _spellings(configured: str, server: tuple[str, int | None]) -> set[str]:

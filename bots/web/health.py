@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
+from bots.web.errors import ErrorBody, Problem
 from core.health import Health
 
 
@@ -19,6 +21,10 @@ class Readiness(BaseModel):
     problems: dict[str, str]
 
 
+class NotReady(Readiness, ErrorBody):
+    """The same as an error: its message names every problem."""
+
+
 def health_routes(health: Sequence[Health]) -> APIRouter:
     routes = APIRouter(tags=["health"])
 
@@ -26,11 +32,13 @@ def health_routes(health: Sequence[Health]) -> APIRouter:
     async def alive() -> Alive:  # pyright: ignore[reportUnusedFunction] - the router keeps it
         return Alive()
 
-    @routes.get("/readyz", responses={503: {"model": Readiness}})
-    async def ready(response: Response) -> Readiness:  # pyright: ignore[reportUnusedFunction] - as above
+    @routes.get("/readyz", response_model=Readiness, responses={503: {"model": NotReady}})
+    async def ready() -> JSONResponse:  # pyright: ignore[reportUnusedFunction] - as above
         problems = {part.name: part.problem for part in health if part.problem is not None}
-        if problems:
-            response.status_code = 503
-        return Readiness(ready=not problems, problems=problems)
+        if not problems:
+            return JSONResponse(Readiness(ready=True, problems={}).model_dump())
+        told = "; ".join(f"{name}: {problem}" for name, problem in problems.items())
+        error = Problem(code="not_ready", message=told)
+        return JSONResponse(NotReady(ready=False, problems=problems, error=error).model_dump(), 503)
 
     return routes

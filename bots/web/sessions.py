@@ -86,7 +86,7 @@ def session_routes(speaker: Speaker, once: Once, known: Known) -> APIRouter:
     ) -> StreamingResponse:
         """Log lines from the beginning, or after an entry; lines that are no entries are left out."""
         session = known(sid)
-        start = await session.position_after(EntryId(after)) if after is not None else 0
+        start = await session.position_after(EntryId(after)) if after else 0
         return StreamingResponse(
             _lines(session, start, limit), media_type=NDJSON, headers={"Cache-Control": "no-store"}
         )

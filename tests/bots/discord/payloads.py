@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import discord
+
 from bots.discord.connection import Connection
 
 Payload = dict[str, Any]

@@ -23,7 +23,11 @@ async def test_ready_names_what_is_not_ready_and_no_session(house: House) -> Non
     answer = await api.get("/readyz")
     assert (answer.status_code, answer.json()) == (
         503,
-        {"ready": False, "problems": {"discord": "not connected yet"}},
+        {
+            "ready": False,
+            "problems": {"discord": "not connected yet"},
+            "error": {"code": "not_ready", "message": "discord: not connected yet"},
+        },
     )
     discord.well()
     answer = await api.get("/readyz")
@@ -101,6 +105,22 @@ async def test_the_server_serves_on_its_address_and_stops(house: House) -> None:
     with pytest.raises(httpx.ConnectError):
         async with httpx.AsyncClient(trust_env=False) as client:
             await client.get(f"{server.address}/healthz")
+
+
+async def test_a_caller_that_goes_on_sending_is_hung_up_on(house: House) -> None:
+    await fill(house)
+    server = WebServer(Api(house).app, "127.0.0.1", 0)
+    await server.start()
+    host = server.address.removeprefix("http://")
+    _, writer = await asyncio.open_connection("127.0.0.1", int(host.rpartition(":")[2]))
+    head = f"POST /v1/session/{SESSION}/messages HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+    writer.write(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+    async with asyncio.timeout(10):
+        with pytest.raises(ConnectionError):
+            while True:
+                writer.write(b"10000\r\n" + b" " * 65536 + b"\r\n")
+                await writer.drain()
+    await server.stop()
 
 
 async def test_two_servers_cannot_have_one_address(house: House) -> None:
