@@ -28,15 +28,7 @@ from bots.settings import Settings
 from core import audit
 from core.access import AllowRules
 from core.content import for_terminal, plain_text
-from core.entries import (
-    AnyEntry,
-    AssistantMessage,
-    Attachment,
-    MessageCreated,
-    MessageDeleted,
-    ToolMessage,
-    fact_of,
-)
+from core.entries import AnyEntry, AssistantMessage, Attachment, MessageCreated, MessageDeleted, ToolMessage, fact_of
 from core.ids import SessionId, discord_session, telegram_session
 from core.log.view import View
 

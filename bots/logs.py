@@ -14,8 +14,8 @@ from bots.log_sources import Source
 from bots.printing import fail, output, print_json, print_line, print_raw, say
 from bots.timeline import clock, moment
 from core import audit
+from core.codec import decode
 from core.content import for_terminal
-from core.entries import decode
 from core.errors import InvalidEntry
 from core.log import scan
 from core.log.lines import backward, cuts

@@ -3,6 +3,7 @@
 import difflib
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -27,6 +28,9 @@ SECRET_KEYS = frozenset(
         "ISHIKI_HTTP_TOKEN",
     }
 )
+
+
+_ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?/?")
 
 
 class SettingsRefused(IshikiError):
@@ -68,12 +72,23 @@ def _url(*schemes: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _origins(text: object) -> object:
+    if not isinstance(text, str):
+        return text
+    origins = tuple(word.strip() for word in text.split(",") if word.strip())
+    for origin in origins:
+        if not _ORIGIN.fullmatch(origin):
+            raise ValueError(f"{origin[:100]!r} is no origin")
+    return origins
+
+
 def _rules(text: object) -> object:
     return AllowRules.parse(text) if isinstance(text, str) else text
 
 
 HttpUrl = Annotated[str, _url("http", "https")]
 Hosts = Annotated[tuple[str, ...], BeforeValidator(_names)]
+Origins = Annotated[tuple[str, ...], BeforeValidator(_origins)]
 Rules = Annotated[AllowRules, BeforeValidator(_rules)]
 
 
@@ -120,7 +135,7 @@ class Settings(BaseSettings):
     ishiki_http_host: str = Field(default="127.0.0.1", description="an address to listen on")
     ishiki_http_port: int = Field(default=17989, ge=0, le=65535, description="a port from 0 to 65535")
     ishiki_http_token: SecretStr | None = Field(default=None, description="the token that callers of our API must show")
-    ishiki_http_origins: Hosts = Field(default=(), description="origins with commas, e.g. https://bots.example.org")
+    ishiki_http_origins: Origins = Field(default=(), description="origins with commas, e.g. https://bots.example.org")
     ishiki_confirm_timeout: int = Field(default=300, ge=1, le=31_536_000, description="whole seconds from 1")
     ishiki_asset_max_bytes: int = Field(default=26_214_400, ge=0, description="whole bytes from 0")
     ishiki_log_level: Literal["debug", "info", "warning", "error"] = Field(

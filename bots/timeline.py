@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
+from core.codec import parts_of
 from core.content import for_terminal, plain_text
 from core.entries import (
     AnyEntry,
@@ -30,7 +31,6 @@ from core.entries import (
     TurnStart,
     UserMessage,
     fact_of,
-    parts_of,
 )
 from core.errors import InvalidEntry
 

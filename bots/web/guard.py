@@ -65,15 +65,16 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
+        incoming = _Incoming(receive)
         try:
             self._check_place(scope, headers)
             self._check_bearer(scope["path"], headers)
             if scope["method"] not in _READS:
-                receive = await _whole_body(scope["path"], headers, receive)
+                receive = await _whole_body(scope["path"], headers, incoming)
         except ApiError as refusal:
             response = refusal.response()
             if scope["method"] not in _READS:
-                await _discard(receive)
+                await _discard(incoming)
                 response.headers["Connection"] = "close"
             await response(scope, receive, send)
             return
@@ -108,7 +109,20 @@ class Guard:
             )
 
 
-async def _whole_body(path: str, headers: Headers, receive: Receive) -> Receive:
+class _Incoming:
+    """The body on its way in; ``ended``: there is no more of it to come."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.ended = False
+
+    async def next(self) -> Message:
+        message = await self._receive()
+        self.ended = not message.get("more_body", False)
+        return message
+
+
+async def _whole_body(path: str, headers: Headers, incoming: _Incoming) -> Receive:
     """Take the body in, so that no route reads more than it may. Uploads are raw, all else is JSON."""
     limit = MOST_JSON
     if _UPLOAD.fullmatch(path):
@@ -122,32 +136,28 @@ async def _whole_body(path: str, headers: Headers, receive: Receive) -> Receive:
     if declared.isdecimal() and int(declared) > limit:
         raise too_large
     messages: list[Message] = []
-    size, more = 0, True
-    while more:
-        message = await receive()
+    size = 0
+    while not incoming.ended:
+        message = await incoming.next()
         messages.append(message)
         size += len(message.get("body", b""))
         if size > limit:
             raise too_large
-        more = message["type"] == "http.request" and message.get("more_body", False)
     messages.reverse()
 
     async def replay() -> Message:
-        return messages.pop() if messages else await receive()
+        return messages.pop() if messages else await incoming.next()
 
     return replay
 
 
-async def _discard(receive: Receive) -> None:
+async def _discard(incoming: _Incoming) -> None:
     """Let a caller finish sending, within bounds: hung up on earlier, it would never see why it was refused."""
     size = 0
     with suppress(TimeoutError):
         async with asyncio.timeout(DISCARD_WITHIN):
-            while size < MOST_DISCARDED:
-                message = await receive()
-                size += len(message.get("body", b""))
-                if not message.get("more_body", False):
-                    return
+            while size < MOST_DISCARDED and not incoming.ended:
+                size += len((await incoming.next()).get("body", b""))
 
 
 def _spellings(configured: str, server: tuple[str, int | None]) -> set[str]:

@@ -13,7 +13,8 @@ from core.audit.identity import Identity, Revisions
 from core.audit.references import References
 from core.audit.resources import Sources
 from core.audit.turns import ToolCalls, Turns
-from core.entries import AnyEntry, AssistantMessage, Part, ToolMessage, Unknown, UserMessage, decode, parts_of
+from core.codec import decode, parts_of
+from core.entries import AnyEntry, AssistantMessage, Part, ToolMessage, Unknown, UserMessage
 from core.errors import InvalidEntry, MalformedLine
 from core.log.scan import Numbered, kind_of, numbered
 from core.log.view import View

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from core.audit.finding import Finding, Seen, short
+from core.codec import parts_of
 from core.entries import (
     AnyEntry,
     AssistantMessage,
@@ -26,7 +27,6 @@ from core.entries import (
     TurnStart,
     UserMessage,
     fact_of,
-    parts_of,
 )
 from core.errors import InvalidEntry
 

@@ -13,16 +13,8 @@ import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from core.chat.port import Chat, Chats, Mode, Part, Upload
-from core.entries import (
-    AnyEntry,
-    AssistantMessage,
-    ToolMessage,
-    TurnDone,
-    TurnStart,
-    message_entry,
-    raw_json,
-    turn_event,
-)
+from core.codec import raw_json
+from core.entries import AnyEntry, AssistantMessage, ToolMessage, TurnDone, TurnStart, message_entry, turn_event
 from core.errors import ChatError, ChatOff, ChatUnavailable, ResourceError
 from core.ids import MessageId, SessionId, ThreadId, TurnId, new_turn_id, new_uuid
 from core.sessions.directory import Sessions

@@ -5,18 +5,8 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from core.entries import (
-    AnyEntry,
-    AssistantMessage,
-    Attachment,
-    Entry,
-    ToolMessage,
-    Unknown,
-    decode,
-    encode,
-    fact_of,
-    raw_json,
-)
+from core.codec import decode, encode, raw_json
+from core.entries import AnyEntry, AssistantMessage, Attachment, Entry, ToolMessage, Unknown, fact_of
 from core.errors import InvalidEntry
 from core.ids import EntryId, TurnId, new_entry_id, new_uuid
 

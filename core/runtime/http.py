@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from core.backoff import retry_after
-from core.entries import raw_json
+from core.codec import raw_json
 from core.errors import RuntimeCallError, RuntimeRefused, RuntimeUnavailable
 from core.ids import EntryId, SessionId, TurnId
 from core.runtime.port import Answer, Cause

@@ -12,17 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
-from core.entries import (
-    AnyEntry,
-    FailureCause,
-    MessageCreated,
-    MessageDeleted,
-    TurnFailed,
-    decode,
-    encode,
-    fact_of,
-    turn_event,
-)
+from core.codec import decode, encode
+from core.entries import AnyEntry, FailureCause, MessageCreated, MessageDeleted, TurnFailed, fact_of, turn_event
 from core.errors import InvalidEntry, UnknownEntry
 from core.ids import EntryId, SessionId
 from core.log.port import Line, Log

@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bots.logs import app
-from core.entries import custom_message, encode
+from core.codec import encode
+from core.entries import custom_message
 from core.log.records import Record, pack
 from tests.builders import SESSION, a_message
 

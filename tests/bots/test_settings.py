@@ -35,6 +35,8 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         ({"ISHIKI_ADMINS": "Mona"}, "wanted is discord:<user id>,telegram:<user id>"),
         ({"ISHIKI_HTTP_HOST": "0.0.0.0"}, "set one, or listen on 127.0.0.1"),
         ({"ISHIKI_LOG_LEVEL": "loud"}, "ISHIKI_LOG_LEVEL: 'loud'"),
+        ({"ISHIKI_HTTP_ORIGINS": "bots.example.org"}, "e.g. https://bots.example.org"),
+        ({"ISHIKI_HTTP_ORIGINS": "https://bots.example.org:x"}, "is no origin"),
         ({"TELEGRAM_WEBHOOK_URL": "https://bots.example/hook"}, "without TELEGRAM_WEBHOOK_SECRET"),
         (
             {"ISHIKI_RUNTIME_URL": "http://127.0.0.1:1", "ISHIKI_RUNTIME_TOKEN": "same", "ISHIKI_HTTP_TOKEN": "same"},

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import entries
+from core import codec
+from core.codec import decode, encode, parts_of, raw_json
 from core.entries import (
     ABSENT,
     AnyEntry,
@@ -43,12 +44,8 @@ from core.entries import (
     Unknown,
     UserMessage,
     custom_message,
-    decode,
-    encode,
     fact_of,
     message_entry,
-    parts_of,
-    raw_json,
     turn_event,
 )
 from core.errors import InvalidEntry, MalformedLine
@@ -438,7 +435,7 @@ def test_a_failed_turn_says_why_and_a_state_has_a_version():
     )
     state: Entry[State] = Entry(id=EntryId("s"), type="state", data=State(version=2**70), timestamp=1)
     assert encode(decode(encode(state))) == encode(state)
-    assert entries.encode(
+    assert codec.encode(
         Entry(id=EntryId("i"), type="ishiki.images", data=Images(shown=[], released=[]), timestamp=1)
     ) == (b'{"id":"i","type":"ishiki.images","data":{"shown":[],"released":[]},"timestamp":1}')
     assert isinstance(decode(LINES["format-lines:2"]).data, SystemMessage)

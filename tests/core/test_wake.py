@@ -2,7 +2,8 @@
 
 import pytest
 
-from core.entries import Edited, MessageCreated, UserMessage, custom_message, message_entry, raw_json
+from core.codec import raw_json
+from core.entries import Edited, MessageCreated, UserMessage, custom_message, message_entry
 from core.wake import BACKLOG_MS, WakeRules, rule_met
 from tests.builders import a_message, a_quote_of_the_bot, mention, retracted
 

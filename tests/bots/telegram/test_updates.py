@@ -28,7 +28,7 @@ def test_a_poll_of_an_older_server_is_read_wherever_it_stands() -> None:
 
 
 def test_completing_leaves_everything_else_as_it_is() -> None:
-    odd = [1, None, {"poll": "none", "options": []}, {"poll": {"options": 5, "allows_revoting": True}}]
+    odd: list[object] = [1, None, {"poll": "none", "options": []}, {"poll": {"options": 5, "allows_revoting": True}}]
     assert completed(odd) == [
         1,
         None,

@@ -69,10 +69,10 @@ class Api:
         return [json.loads(line) for line in self.log.read_bytes().splitlines()]
 
 
-def problem_of(response: httpx.Response) -> tuple[int, str]:
-    """Status and code; and the shape is that of every error."""
+def problem_of(response: httpx.Response, *more: str) -> tuple[int, str]:
+    """Status and code; and the shape is that of every error, with these members ``more``."""
     body = response.json()
-    assert set(body) == {"error"}
+    assert set(body) == {"error", *more}
     assert set(body["error"]) == {"code", "message"}
     return response.status_code, body["error"]["code"]
 

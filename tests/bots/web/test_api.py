@@ -123,6 +123,18 @@ async def test_a_caller_that_goes_on_sending_is_hung_up_on(house: House) -> None
     await server.stop()
 
 
+async def test_a_caller_learns_why_its_large_body_was_refused(house: House) -> None:
+    await fill(house)
+    server = WebServer(Api(house).app, "127.0.0.1", 0)
+    await server.start()
+    async with httpx.AsyncClient(trust_env=False) as client:
+        url = f"{server.address}/v1/session/{SESSION}/messages"
+        declared = {"Content-Type": "application/json"}
+        assert problem_of(await client.post(url, content=b" " * 9_000_000, headers=declared)) == (413, "too_large")
+        assert problem_of(await client.post(url, content=b" " * 9_000_000)) == (415, "unsupported_media_type")
+    await server.stop()
+
+
 async def test_two_servers_cannot_have_one_address(house: House) -> None:
     first = WebServer(Api(house).app, "127.0.0.1", 0)
     await first.start()

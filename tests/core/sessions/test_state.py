@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.codec import decode, encode
 from core.entries import (
     AnyEntry,
     Attachment,
@@ -16,8 +17,6 @@ from core.entries import (
     TurnFailed,
     TurnStart,
     custom_message,
-    decode,
-    encode,
     fact_of,
     turn_event,
 )

@@ -1,0 +1,259 @@
+"""Reading and writing the lines of a log.
+
+The bytes of a line stay the truth: readers that hand a line on hand on its bytes, so unknown members, unknown kinds
+and foreign key order are kept.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from core.entries import (
+    ABSENT,
+    ATTACHMENT,
+    CREATED,
+    DELETED,
+    AnyEntry,
+    AssistantMessage,
+    Attachment,
+    ChatCompact,
+    ChatShake,
+    CodemodeStore,
+    Compact,
+    CustomMessage,
+    Entry,
+    Images,
+    MessageCreated,
+    MessageDeleted,
+    Narrative,
+    Part,
+    State,
+    SystemMessage,
+    TextPart,
+    ToolMessage,
+    TurnEvent,
+    Unknown,
+    UserMessage,
+)
+from core.errors import InvalidEntry, MalformedLine
+
+_CUSTOM_MESSAGES: dict[str, Any] = {
+    CREATED: Entry[CustomMessage[MessageCreated]],
+    DELETED: Entry[CustomMessage[MessageDeleted]],
+    ATTACHMENT: Entry[CustomMessage[Attachment]],
+}
+_MESSAGES: dict[str, Any] = {
+    "user": Entry[UserMessage],
+    "system": Entry[SystemMessage],
+    "assistant": Entry[AssistantMessage],
+    "tool": Entry[ToolMessage],
+}
+_EVENTS = ("turn.start", "turn.done", "turn.failed", "turn.aborted")
+_ENTRIES: dict[str, Any] = {
+    "state": Entry[State],
+    "ishiki.chat.shake": Entry[ChatShake],
+    "ishiki.chat.compact": Entry[ChatCompact],
+    "ishiki.compact": Entry[Compact],
+    "ishiki.images": Entry[Images],
+    "ishiki.narrative": Entry[Narrative],
+    "ishiki.codemode.store": Entry[CodemodeStore],
+}
+
+
+class _Kind(Struct):
+    role: Any = None
+    type: Any = None
+
+
+class _Peek(Struct):
+    type: str
+    data: Raw
+
+
+_peek = msgspec.json.Decoder(_Peek)
+_kind = msgspec.json.Decoder(_Kind)
+_unknown = msgspec.json.Decoder(Entry[Raw])
+_decoders: dict[tuple[str, str], msgspec.json.Decoder[AnyEntry]] = {
+    **{("custom", name): msgspec.json.Decoder(model) for name, model in _CUSTOM_MESSAGES.items()},
+    **{("message", role): msgspec.json.Decoder(model) for role, model in _MESSAGES.items()},
+    **{("event", name): msgspec.json.Decoder(Entry[TurnEvent]) for name in _EVENTS},
+    **{("entry", name): msgspec.json.Decoder(model) for name, model in _ENTRIES.items()},
+}
+
+_REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+# A line of ours names its kind within its first few hundred bytes: this only guesses, the chosen model validates.
+_HINT = re.compile(
+    rb'"role":"(?:custom","type":"(?P<custom>[a-z.]+)|(?P<message>[a-z]+))"'
+    rb'|"type":"(?:event","data":\{"type":"(?P<event>[a-z.]+))"'
+)
+
+
+def decode(line: bytes) -> AnyEntry:
+    """Read one line without its line feed.
+
+    Raises `InvalidEntry` where it is no JSON object of the format's shape, `MalformedLine` where it is no JSON. An
+    unknown kind is no error: its entry has `Unknown` data. A line that only the standard library's parser takes (lone
+    surrogates, numbers out of range) is read with U+FFFD and the largest float in their place; its bytes are not
+    touched.
+    """
+    hint = _HINT.search(line, 0, 400)
+    if hint is not None:
+        group = hint.lastgroup or ""
+        decoder = _decoders.get((group, hint[group].decode()))
+        if decoder is not None:
+            try:
+                entry = decoder.decode(line)
+            except _REFUSED:
+                pass  # the guess was wrong, or the line is: the slow way tells which
+            else:
+                if _is(group, hint[group].decode(), entry):
+                    return entry
+    return _decode_slowly(line)
+
+
+def _is(group: str, name: str, entry: AnyEntry) -> bool:
+    if group == "event":
+        return entry.type == "event"
+    return entry.type == "message" and (group == "message" or entry.data.type == name)
+
+
+def _decode_slowly(line: bytes) -> AnyEntry:
+    try:
+        return _read(line)
+    except _REFUSED as error:
+        scrubbed = _scrub(line, error)
+    try:
+        return _read(scrubbed)
+    except _REFUSED as error:
+        raise InvalidEntry(str(error)) from error
+
+
+def _read(line: bytes) -> AnyEntry:
+    peek = _peek.decode(line)
+    decoder = _decoders.get(_name(peek.type, _kind.decode(peek.data)))
+    if decoder is not None:
+        return decoder.decode(line)
+    entry = _unknown.decode(line)
+    return cast("AnyEntry", msgspec.structs.replace(entry, data=Unknown(raw=entry.data)))
+
+
+def _name(entry_type: str, kind: _Kind) -> tuple[str, str]:
+    if entry_type == "message":
+        return ("custom", str(kind.type)) if kind.role == "custom" else ("message", str(kind.role))
+    return ("event", str(kind.type)) if entry_type == "event" else ("entry", entry_type)
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _scrub(line: bytes, reason: Exception) -> bytes:
+    """The same line in a form that msgspec takes. Raises `InvalidEntry` where the standard library refuses it too."""
+    try:
+        value = json.loads(line, parse_constant=_refuse_constant, parse_float=_finite)
+        text = json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError) as error:
+        worded = error if isinstance(reason, msgspec.ValidationError) else reason
+        raise MalformedLine(str(worded)) from error
+    return _SURROGATE.sub("\ufffd", text).encode()
+
+
+def _refuse_constant(name: str) -> float:
+    raise MalformedLine(f"{name} is no JSON")
+
+
+def _finite(digits: str) -> float:
+    return max(min(float(digits), 1.7976931348623157e308), -1.7976931348623157e308)
+
+
+class _PartKind(Struct):
+    type: str
+
+
+_part_kind = msgspec.json.Decoder(_PartKind)
+_parts = msgspec.json.Decoder(list[Raw])
+_part: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)  # pyright: ignore[reportAssignmentType] - a union is no type[T]
+
+
+def parts_of(content: Raw) -> list[Part | Raw]:
+    """Read the parts of a message's ``content``; a plain text is one `TextPart`, an unknown part stays `Raw`.
+
+    Raises `InvalidEntry` where it is neither text nor a list.
+    """
+    try:
+        return _read_parts(content)
+    except _REFUSED as error:
+        scrubbed = _scrub(bytes(content), error)
+    try:
+        return _read_parts(Raw(scrubbed))
+    except _REFUSED as error:
+        raise InvalidEntry(str(error)) from error
+
+
+def _read_parts(content: Raw) -> list[Part | Raw]:
+    if bytes(memoryview(content)[:1]) == b'"':
+        return [TextPart(text=msgspec.json.decode(content, type=str))]
+    return [_read_part(raw) for raw in _parts.decode(content)]
+
+
+def _read_part(raw: Raw) -> Part | Raw:
+    try:
+        return _part.decode(raw)
+    except msgspec.ValidationError:
+        return raw
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+_encoder = msgspec.json.Encoder()
+
+
+def encode(entry: AnyEntry) -> bytes:
+    """One line without its line feed: compact, non-ASCII literal, lone surrogates as ``\\udXXX``."""
+    if isinstance(entry.data, Unknown):
+        entry = msgspec.structs.replace(entry, data=entry.data.raw)
+    try:
+        return _encoder.encode(entry)
+    except UnicodeEncodeError:
+        return _written(entry)
+
+
+def raw_json(value: object) -> Raw:
+    """Any JSON value as bytes. Raises `InvalidEntry` for NaN, infinities and what is no JSON."""
+    try:
+        return Raw(_dump(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidEntry(f"this is no JSON: {error}") from error
+
+
+def _dump(value: object) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # The handler writes a lone surrogate as \udXXX, which is JSON's own escape for it.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _written(value: object) -> bytes:
+    """A model as msgspec would write it, but for lone surrogates; what is JSON already stays as it is."""
+    match value:
+        case Struct():
+            config = value.__struct_config__
+            names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
+            members = [(name, getattr(value, field)) for field, name in names]
+            kind = [(config.tag_field, config.tag)] if config.tag_field else []
+            return _object([*kind, *(member for member in members if member[1] not in (None, ABSENT))])
+        case Raw():
+            return bytes(value)
+        case list():
+            return b"[" + b",".join(_written(item) for item in cast("list[object]", value)) + b"]"
+        case dict():
+            return _object(cast("dict[str, object]", value).items())
+        case _:
+            return _dump(value)
+
+
+def _object(members: Iterable[tuple[str, object]]) -> bytes:
+    return b"{" + b",".join(_dump(name) + b":" + _written(value) for name, value in members) + b"}"
