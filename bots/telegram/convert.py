@@ -57,7 +57,7 @@ def message_created(message: telegram.Message, *, me: Me) -> Said:
             quote=_quote(message, me),
             thread_id=_thread_id(message),
             forward=_forward(message.forward_origin),
-            album=message.media_group_id,
+            album=None if message.media_group_id is None else str(message.media_group_id),
             via=_via(message),
         ),
         media=tuple(file.media for file in media_of(message, message)),

@@ -179,4 +179,6 @@ def _tag_of(media_type: str) -> _Tag:
 
 def _count(declared: object) -> int | None:
     """A size as declared, where it is one."""
-    return declared if isinstance(declared, int) and declared >= 0 else None
+    if isinstance(declared, bool) or not isinstance(declared, int):
+        return None
+    return declared if declared >= 0 else None

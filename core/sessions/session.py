@@ -49,6 +49,15 @@ class _Waiting:
     entries: list[AnyEntry] = field(default_factory=list[AnyEntry])
 
 
+@dataclass(slots=True)
+class _Batch:
+    """What is written together: whose facts, their lines, and the sidecars that go with them."""
+
+    waiting: list[_Waiting] = field(default_factory=list[_Waiting])
+    lines: list[bytes] = field(default_factory=list[bytes])
+    sidecars: dict[str, bytes] = field(default_factory=dict[str, bytes])
+
+
 OnAppend = Callable[["Session", Sequence[Recorded]], None]
 
 
@@ -196,27 +205,42 @@ class Session:
         state = await self.state()
         await self._close_open_turn(state)
         await self._recall(state, group)
-        draft = Draft(state)
-        sidecars: dict[str, bytes] = {}
-        now = time.time_ns() // 1_000_000
-        for waiting in group:
-            for fact in waiting.facts:
-                decision = draft.take(fact, now=now)
-                waiting.entries.extend(decision.entries)
-                sidecars |= {f"resources/assets/{media.asset}.json": _sidecar(media, now) for media in decision.media}
-        entries = [entry for waiting in group for entry in waiting.entries]
-        added = await self._commit(state, entries, sidecars)
+        batch = self._decide(state, group)
+        added = await self._commit(state, batch)
         position = 0
-        for waiting in group:
+        for waiting in batch.waiting:
             count = len(waiting.entries)
             if not waiting.done.done():
                 waiting.done.set_result(added[position : position + count])
             position += count
 
-    async def _commit(self, state: SessionState, entries: list[AnyEntry], sidecars: dict[str, bytes]) -> list[Recorded]:
-        if not entries:
+    def _decide(self, state: SessionState, group: Sequence[_Waiting]) -> _Batch:
+        """What the facts call for, in their order. Facts that cannot be written fail alone, not those beside them."""
+        batch, draft, now = _Batch(), Draft(state), time.time_ns() // 1_000_000
+        for waiting in group:
+            try:
+                decisions = [draft.take(fact, now=now) for fact in waiting.facts]
+                waiting.entries = [entry for decision in decisions for entry in decision.entries]
+                lines = [encode(entry) for entry in waiting.entries]
+                media = [file for decision in decisions for file in decision.media]
+                sidecars = {f"resources/assets/{file.asset}.json": _sidecar(file, now) for file in media}
+            except Exception as error:  # noqa: BLE001 - not handled here: handed to whom it concerns
+                if not waiting.done.done():
+                    waiting.done.set_exception(error)
+                draft = Draft(state)
+                for entry in (entry for before in batch.waiting for entry in before.entries):
+                    draft.apply(entry)
+            else:
+                batch.waiting.append(waiting)
+                batch.lines += lines
+                batch.sidecars |= sidecars
+        return batch
+
+    async def _commit(self, state: SessionState, batch: _Batch) -> list[Recorded]:
+        if not batch.lines:
             return []
-        lines = await self._log.append([encode(entry) for entry in entries], sidecars)
+        entries = [entry for waiting in batch.waiting for entry in waiting.entries]
+        lines = await self._log.append(batch.lines, batch.sidecars)
         added = [Recorded(entry, *line) for entry, line in zip(entries, lines, strict=True)]
         for entry in entries:
             state.apply(entry)
@@ -234,7 +258,8 @@ class Session:
             return
         error = FailureCause(name="Interrupted", message="the gateway stopped during this turn")
         event = turn_event(TurnFailed(turn_id=state.inherited_turn, error=error), now=time.time_ns() // 1_000_000)
-        await self._commit(state, [event], {})
+        ours = _Waiting((), asyncio.get_running_loop().create_future(), [event])
+        await self._commit(state, _Batch([ours], [encode(event)]))
 
     async def _recall(self, state: SessionState, group: Sequence[_Waiting]) -> None:
         """Look up the messages that memory has forgotten, before anything about them is decided."""

@@ -239,7 +239,7 @@ def key_of(message: MessageCreated | MessageDeleted) -> MessageKey:
 
 def number_of(message_id: MessageId) -> int:
     """Platforms number the messages of a chat upwards; an id that is no number sorts lowest."""
-    return int(message_id) if message_id.isdecimal() else 0
+    return int(message_id) if message_id.isdecimal() and len(message_id) <= 20 else 0
 
 
 def fold(entries: Iterable[AnyEntry], *, complete: bool = True) -> SessionState:

@@ -10,13 +10,20 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from bots.sandbox.telegram import Chat, Person, TelegramSandbox
+from bots.sandbox.telegram import Chat, Contact, File, Person, Poll, TelegramSandbox, Venue
+from bots.sandbox.telegram.payloads import Saying
 from bots.telegram.updates import KINDS
-from core.entries import MessageCreated, MessageDeleted
+from core.content import plain_text, sources
+from core.entries import Attachment, MessageCreated, MessageDeleted
 from core.errors import LogUnavailable, TokenRefused
 from tests.conftest import House, Until
 from tests.core.log.disks import FailingDisk
 from tests.flows.telegram_house import Door, door_on, session_of
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000100000001008060000001ff3ff610000000e49444154789c63601805a321000002490001"
+    "5f6d4a4b0000000049454e44ae426082"
+)
 
 
 @pytest.fixture
@@ -116,6 +123,95 @@ async def test_numbers_that_start_anew_below_are_followed(
         await mona.say(group, text)
         await until(lambda: not sandbox.pending_updates())
     assert door.texts(group) == ["before", "after", "and more"]
+
+
+async def test_edits_that_come_twice_or_out_of_order_leave_one_revision_each(
+    door: Door, sandbox: TelegramSandbox, group: Chat, mona: Person, until: Until
+) -> None:
+    message = await mona.say(group, "one")
+    sent = message.payload["date"]
+    second, third, fourth = (
+        message.payload | {"text": text, "edit_date": sent + after}
+        for text, after in (("two", 1), ("three", 2), ("four", 3))
+    )
+    for payload in (second, second, fourth, third, fourth):
+        await sandbox.push({"edited_message": payload})
+    await sandbox.redeliver(message)
+    await until(lambda: not sandbox.pending_updates() and len(door.texts(group)) >= 3)
+    assert door.texts(group) == ["one", "two", "four"]
+    assert [fact.edited and fact.edited.revision for fact in door.created(group)] == [None, 1, 2]
+
+
+async def test_an_album_out_of_order_is_one_album_with_each_part_and_its_file(
+    door: Door, sandbox: TelegramSandbox, group: Chat, mona: Person, until: Until
+) -> None:
+    files = [File(f"{number}.png", PNG) for number in range(3)]
+    album = await mona.send_album(group, files, caption="the three of us", order=[2, 0, 1])
+    await until(lambda: not sandbox.pending_updates() and len(door.facts(group)) >= 6)
+    parts = door.created(group)
+    assert [part.message_id for part in parts] == [str(album[index].id) for index in (2, 0, 1)]
+    assert {part.album for part in parts} == {album[0].payload["media_group_id"]}
+    assert ["the three of us" in part.content for part in parts] == [False, True, False]
+    kinds = [type(fact) for fact in door.facts(group)]
+    assert kinds == [MessageCreated, Attachment] * 3
+
+
+async def test_a_topic_is_a_thread_and_a_chain_of_replies_is_none(
+    door: Door, sandbox: TelegramSandbox, group: Chat, mona: Person, until: Until
+) -> None:
+    forum = sandbox.forum("Plans", [mona])
+    topic = await mona.create_topic(forum, "Films")
+    first = await mona.say(forum, "in the topic", topic=topic)
+    await mona.say(forum, "a reply in the topic", topic=topic, reply_to=first)
+    await mona.say(forum, "in General")
+    asked = await mona.say(group, "Thursday or Friday?")
+    chained = {"message_thread_id": asked.id}
+    await mona.say(group, "the latter", reply_to=asked, quote="Friday", extra=chained)
+    await until(lambda: not sandbox.pending_updates() and len(door.texts(group)) == 2)
+    spoken = door.created(forum)[-3:]
+    told = [(fact.content, fact.thread_id, fact.quote and fact.quote.id) for fact in spoken]
+    assert told == [
+        ("in the topic", str(topic.id), None),
+        ("a reply in the topic", str(topic.id), str(first.id)),
+        ("in General", None, None),
+    ]
+    chain = door.created(group)[1]
+    assert chain.quote is not None
+    assert (chain.thread_id, chain.quote.id, chain.quote.content) == (None, str(asked.id), "Friday")
+
+
+async def test_every_kind_comes_through_the_wire_with_something_to_read(
+    door: Door, sandbox: TelegramSandbox, house: House, group: Chat, mona: Person, until: Until
+) -> None:
+    sayings: list[Saying] = [
+        {"photo": File("a.png", PNG)},
+        {"document": File("../../etc/notes.txt", b"text")},
+        {"audio": File("a.mp3", b"audio", duration=3)},
+        {"voice": File("a.ogg", b"voice", duration=3)},
+        {"video": File("a.mp4", b"video", duration=3, width=4, height=3)},
+        {"video_note": File("b.mp4", b"video", duration=3, width=4, height=4)},
+        {"animation": File("c.mp4", b"video", duration=3, width=4, height=3)},
+        {"sticker": File("a.webp", PNG, "image/webp"), "emoji": "\U0001f600"},
+        {"location": (48.85, 2.35)},
+        {"venue": Venue(48.85, 2.35, "Kino", "Road 1")},
+        {"contact": Contact("+81", "Jiro")},
+        {"dice": ("\U0001f3b2", 6)},
+        {"poll": Poll("When?", ["Fri", "Sun"])},
+        {"forward": await mona.say(mona.private_chat, "the plan")},
+    ]
+    for saying in sayings:
+        await mona.say(group, **saying)
+    await mona.rename(group, "Film circle")
+    await until(lambda: not sandbox.pending_updates() and len(door.texts(group)) == len(sayings) + 1)
+    assert all(plain_text(text).strip() for text in door.texts(group))
+    assert [sources(fact.content) for fact in door.created(group) if sources(fact.content)] == [
+        [item.url for item in fact.items] for fact in door.facts(group) if isinstance(fact, Attachment)
+    ]
+    assert sum(isinstance(fact, Attachment) for fact in door.facts(group)) == 8
+    assert door.texts(group)[-1] == "Mona changed the chat's name to Film circle."
+    assets = house.sessions.folder(session_of(group)) / "resources" / "assets"
+    assert ["http" in sidecar.read_text() for sidecar in assets.glob("*.json")] == [False] * 8
+    assert door.health.unread == {}
 
 
 # --- who is let in ------------------------------------------------------------------------------------------------
@@ -230,6 +326,19 @@ async def test_what_cannot_be_read_of_a_chat_that_is_not_let_in_is_only_counted(
 async def test_even_what_is_no_update_at_all_is_taken(door: Door, group: Chat) -> None:
     await door.inbound.take([None, 7, "text", [], {}, {"update_id": "x"}, {"update_id": 1, "message": 5}])
     assert door.health.unread == {"no update": 6, "message": 1}
+
+
+async def test_a_message_that_the_log_cannot_take_is_counted_and_takes_no_other_along(
+    door: Door, group: Chat, mona: Person
+) -> None:
+    def update(number: int, **members: object) -> dict[str, object]:
+        message = {"message_id": number, "date": 1793531041, "chat": group.payload(), "from": mona.user}
+        return {"update_id": number, "message": message | members}
+
+    unwritable = {"file_id": "\ud83d", "file_unique_id": "u"}
+    await door.inbound.take([update(1, text="before"), update(2, document=unwritable), update(3, text="behind")])
+    assert door.texts(group) == ["before", "behind"]
+    assert door.health.unread == {"unwritable": 1}
 
 
 # --- the disk -----------------------------------------------------------------------------------------------------

@@ -186,6 +186,7 @@ def test_a_topic_counts_only_with_its_flag() -> None:
 
 def test_the_parts_of_an_album_bear_its_number() -> None:
     assert created(photo=PHOTO, media_group_id="139000001").album == "139000001"
+    assert created(photo=PHOTO, media_group_id=139000001).album == "139000001"
 
 
 # --- text ---------------------------------------------------------------------------------------------------------
@@ -372,6 +373,12 @@ def test_a_file_name_is_never_a_path() -> None:
     fact = said(payload(document=file("d", file_name='../../etc/"\u202epass<wd>')))
     assert fact.media[0].item.filename == '"pass<wd>'
     assert fact.message.content == f'<file src="{asset("d")}" title="&quot;pass&lt;wd&gt;"/>'
+
+
+@pytest.mark.parametrize("told", [True, -1, "9", 1.5, None])
+def test_a_size_that_is_no_number_is_left_out(told: object) -> None:
+    (media,) = said(payload(video=file("v", duration=1, width=told, height=told, file_size=told))).media
+    assert (media.item.width, media.item.height, media.item.byte_length) == (None, None, None)
 
 
 def test_a_spoiler_hides_its_picture() -> None:

@@ -11,14 +11,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from core.entries import MessageCreated, MessageDeleted, TurnFailed, TurnStart, fact_of, turn_event
+from core.entries import AnyEntry, MessageCreated, MessageDeleted, TurnFailed, TurnStart, fact_of, turn_event
 from core.errors import LogUnavailable, UnknownEntry
 from core.ids import EntryId, TurnId
 from core.log.memory import MemoryLog
 from core.sessions.facts import Fact, Said, Written
 from core.sessions.receipts import Receipt
 from core.sessions.session import LOADED_BYTES, Recorded, Session
-from core.sessions.state import key_of
+from core.sessions.state import SessionState, key_of
 from core.sidecars import read_sidecar
 from tests.builders import SESSION, a_message, a_picture, retracted, said
 from tests.conftest import House
@@ -387,3 +387,18 @@ class AgainstAModel(RuleBasedStateMachine):
 
 AgainstAModel.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
 TestASessionAgainstAModel = AgainstAModel.TestCase
+
+
+async def test_facts_that_cannot_be_written_fail_alone_and_leave_no_trace_in_memory(house: House) -> None:
+    def broken(_state: SessionState) -> tuple[AnyEntry, ...]:
+        raise ZeroDivisionError
+
+    session = house.sessions.of(SESSION)
+    await session.append([said(1)])
+    good = session.append([said(2)])
+    bad = session.append([said(3), Written(broken)])
+    again = session.append([said(2), said(3)])
+    assert len(await good) == 1
+    with pytest.raises(ZeroDivisionError):
+        await bad
+    assert [recorded.entry.data.data.message_id for recorded in await again] == ["3"]
