@@ -139,7 +139,7 @@ class Inbound:
         fact = convert.message_created(message, self_id=self_id, veil=self._veil, sent_at=sent_at)
         self._links.remember(message)
         self._doubt_intent(message)
-        self._hand_over(session, [replace(fact, known_only=known_only)])
+        self._hand_over(session, [replace(fact, known_only=True) if known_only else fact])
 
     def _retracted(self, channel: int, guild: int | None, facts: Sequence[Retracted]) -> None:
         place = Visit(

@@ -17,7 +17,7 @@ from core.entries import AnyEntry, FailureCause, MessageCreated, MessageDeleted,
 from core.errors import InvalidEntry, UnknownEntry
 from core.ids import EntryId, SessionId
 from core.log.port import Line, Log
-from core.sessions.facts import Fact, Media
+from core.sessions.facts import Fact, Media, Written
 from core.sessions.receipts import Receipt
 from core.sessions.state import Draft, MessageKey, SessionState, Standing, fold, fold_message
 from core.sidecars import Sidecar, write_sidecar
@@ -51,11 +51,15 @@ class _Waiting:
 
 @dataclass(slots=True)
 class _Batch:
-    """What is written together: whose facts, their lines, and the sidecars that go with them."""
+    """What is written together: whose facts, their lines, the sidecars that go with them, and what holds then."""
 
+    draft: Draft
     waiting: list[_Waiting] = field(default_factory=list[_Waiting])
     lines: list[bytes] = field(default_factory=list[bytes])
     sidecars: dict[str, bytes] = field(default_factory=dict[str, bytes])
+
+    def entries(self) -> Iterator[AnyEntry]:
+        return (entry for waiting in self.waiting for entry in waiting.entries)
 
 
 OnAppend = Callable[["Session", Sequence[Recorded]], None]
@@ -216,10 +220,10 @@ class Session:
 
     def _decide(self, state: SessionState, group: Sequence[_Waiting]) -> _Batch:
         """What the facts call for, in their order. Facts that cannot be written fail alone, not those beside them."""
-        batch, draft, now = _Batch(), Draft(state), time.time_ns() // 1_000_000
+        batch, now = _Batch(Draft(state)), time.time_ns() // 1_000_000
         for waiting in group:
             try:
-                decisions = [draft.take(fact, now=now) for fact in waiting.facts]
+                decisions = [batch.draft.take(fact, now=now) for fact in waiting.facts]
                 waiting.entries = [entry for decision in decisions for entry in decision.entries]
                 lines = [encode(entry) for entry in waiting.entries]
                 media = [file for decision in decisions for file in decision.media]
@@ -227,9 +231,9 @@ class Session:
             except Exception as error:  # noqa: BLE001 - not handled here: handed to whom it concerns
                 if not waiting.done.done():
                     waiting.done.set_exception(error)
-                draft = Draft(state)
-                for entry in (entry for before in batch.waiting for entry in before.entries):
-                    draft.apply(entry)
+                batch.draft = Draft(state)
+                for entry in batch.entries():
+                    batch.draft.apply(entry)
             else:
                 batch.waiting.append(waiting)
                 batch.lines += lines
@@ -239,12 +243,9 @@ class Session:
     async def _commit(self, state: SessionState, batch: _Batch) -> list[Recorded]:
         if not batch.lines:
             return []
-        entries = [entry for waiting in batch.waiting for entry in waiting.entries]
         lines = await self._log.append(batch.lines, batch.sidecars)
-        added = [Recorded(entry, *line) for entry, line in zip(entries, lines, strict=True)]
-        for entry in entries:
-            state.apply(entry)
-        state.trim()
+        added = [Recorded(entry, *line) for entry, line in zip(batch.entries(), lines, strict=True)]
+        state.absorb(batch.draft)
         self._has_written = True
         if self._grown is not None:
             self._grown.set()
@@ -258,8 +259,8 @@ class Session:
             return
         error = FailureCause(name="Interrupted", message="the gateway stopped during this turn")
         event = turn_event(TurnFailed(turn_id=state.inherited_turn, error=error), now=time.time_ns() // 1_000_000)
-        ours = _Waiting((), asyncio.get_running_loop().create_future(), [event])
-        await self._commit(state, _Batch([ours], [encode(event)]))
+        batch = self._decide(state, [_Waiting((Written((event,)),), asyncio.get_running_loop().create_future())])
+        await self._commit(state, batch)
 
     async def _recall(self, state: SessionState, group: Sequence[_Waiting]) -> None:
         """Look up the messages that memory has forgotten, before anything about them is decided."""

@@ -6,7 +6,6 @@ are durable are applied, so the memory is never ahead of the file.
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace as changed
@@ -39,8 +38,7 @@ class MessageKey(NamedTuple):
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """What the log says of one message.
 
     ``version`` is a hash of its newest content, media included; ``versions`` are those of its newest edit time, as
@@ -115,6 +113,15 @@ class SessionState:
             self._messages.popitem(last=False)
             self.complete = False
 
+    def absorb(self, draft: "Draft") -> None:
+        """What a draft on this state held to come is durable now."""
+        for key, standing in draft._messages.items():
+            self.remember(key, standing)
+        self.highest = draft.highest
+        self.open_turn, self.inherited_turn = draft.open_turn, draft.inherited_turn
+        self.last_entry = draft.last_entry
+        self.trim()
+
     def apply(self, entry: AnyEntry) -> None:
         """Take one line of the log."""
         self.last_entry = entry.id
@@ -136,7 +143,7 @@ class Draft(SessionState):
         super().__init__(complete=base.complete)
         self._base = base
         self.highest = base.highest
-        self.open_turn = base.open_turn
+        self.open_turn, self.inherited_turn = base.open_turn, base.inherited_turn
         self.last_entry = base.last_entry
 
     def standing(self, key: MessageKey) -> Standing | None:
@@ -153,16 +160,16 @@ class Draft(SessionState):
 def fold_message(standing: Standing, fact: MessageCreated | MessageDeleted) -> Standing:
     """What holds of a message after one more line about it."""
     if isinstance(fact, MessageDeleted):
-        return replace(standing, deleted=True, author=standing.author or fact.user_id)
+        return standing._replace(deleted=True, author=standing.author or fact.user_id)
     version = _version(fact.content)
-    standing = replace(standing, author=fact.user.id, sent_at=fact.timestamp)
     if fact.edited is None:
         newest = standing.version if standing.revision else version
-        return replace(standing, original=True, version=newest)
+        return standing._replace(author=fact.user.id, sent_at=fact.timestamp, original=True, version=newest)
     newer = fact.edited.timestamp > standing.edited_at
     older = fact.edited.timestamp < standing.edited_at
-    return replace(
-        standing,
+    return standing._replace(
+        author=fact.user.id,
+        sent_at=fact.timestamp,
         revision=max(standing.revision, fact.edited.revision),
         edited_at=max(standing.edited_at, fact.edited.timestamp),
         version=version,
