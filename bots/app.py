@@ -87,6 +87,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
             return doors[platform][0].chat(session) if platform in doors else None
 
         speaker = Speaker(sessions, chats, store, resources.upload)
+        sessions.settle_cut_off_turns(speaker.owed)
         health = [journal.health, *(state for _, state in doors.values())]
         # Whatever the environment says of proxies is for other programs: these two talk to hosts that we were told.
         files = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))

@@ -210,6 +210,7 @@ def _read_part(raw: Raw) -> Part | Raw:
 # --- writing ------------------------------------------------------------------------------------------------------
 
 _encoder = msgspec.json.Encoder()
+_members = msgspec.json.Decoder(dict[str, Raw])
 
 
 def encode(entry: AnyEntry) -> bytes:
@@ -228,6 +229,34 @@ def raw_json(value: object) -> Raw:
         return Raw(_dump(value))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidEntry(f"this is no JSON: {error}") from error
+
+
+def compact(text: bytes | Raw) -> Raw:
+    """JSON of somebody else in our form: no blanks, no line feed that would end the line; numbers keep their digits.
+
+    Raises `InvalidEntry` where it is no JSON.
+    """
+    try:
+        return Raw(msgspec.json.format(bytes(text), indent=-1))
+    except (msgspec.DecodeError, RecursionError):
+        try:
+            return raw_json(json.loads(bytes(text), parse_constant=_refuse_constant))
+        except (ValueError, RecursionError) as error:
+            raise InvalidEntry("this is no JSON, or nested too deep") from error
+
+
+def members_of(text: bytes | Raw) -> dict[str, Raw]:
+    """The members of a JSON object, each as it stands. Raises `InvalidEntry` where it is none."""
+    try:
+        return _members.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        try:
+            loaded: object = json.loads(bytes(text), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise InvalidEntry("this is no JSON, or nested too deep") from error
+    if not isinstance(loaded, dict):
+        raise InvalidEntry("this is no JSON object")
+    return {name: raw_json(value) for name, value in cast("dict[str, object]", loaded).items()}
 
 
 def _dump(value: object) -> bytes:

@@ -32,6 +32,8 @@ _REFUSALS: Final = {
 }
 _FAILURES: Final = (discord.DiscordException, OSError, aiohttp.ClientError, TimeoutError, RuntimeError)
 """What a call may raise; RuntimeError is how aiohttp says that its session was closed meanwhile."""
+_UNREADABLE: Final = (KeyError, TypeError, AttributeError, ValueError)
+"""What the library raises over an answer that is not what Discord documents, as a proxy may give one."""
 
 
 class Links:
@@ -98,6 +100,10 @@ class Outbound:
                 message = await self._post(client, part, uploads, None, nonce)
         except _FAILURES as error:
             raise _translated(error) from error
+        except _UNREADABLE as error:
+            raise ChatRefused(
+                "Discord's answer cannot be read; it may have been sent", name="UnknownOutcome"
+            ) from error
         return [MessageId(str(message.id))]
 
     async def link(self, ref: FileRef, *, fresh: bool) -> Link:
@@ -113,6 +119,8 @@ class Outbound:
             message = await client.get_partial_messageable(self._channel).fetch_message(int(ref.message_id))
         except _FAILURES as error:
             raise _translated(error) from error
+        except _UNREADABLE as error:
+            raise ChatUnavailable("Discord's answer cannot be read", name="ServerError") from error
         self._links.remember(message)
         found = self._links.find(ref)
         if found is None:

@@ -4,6 +4,7 @@ The agent is heard only through a ``send_message`` call. A reply of the runtime 
 recorded in the same form.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -76,8 +77,10 @@ class Spoken:
 
 
 class _Sent(msgspec.Struct):
-    """The record of a send under way: the message ids of each part, in order."""
+    """The record of a send: what was to be said, the text that was being sent, and the ids of each part that was."""
 
+    speech: Speech
+    index: int = 0
     parts: list[list[MessageId]] = msgspec.field(default_factory=list[list[MessageId]])
 
 
@@ -112,27 +115,46 @@ class Speaker:
         chat = self._chats(session)
         if chat is None:
             raise ChatOff("the platform of this session is not configured; set its token and start again")
-        before = await self._ledger.outbox(f"speech:{key}")
-        sent = msgspec.json.decode(before[1], type=_Sent) if before else _Sent()
+        sent = await self._sent(key) or _Sent(speech)
+        await self._note(session, key, "sending", sent)
         missing: tuple[int, str] | None = None
         number = 0
-        for index, text in enumerate(speech.messages):
-            for part in chat.compose(text, speech.mode):
+        for sent.index, text in enumerate(speech.messages):
+            # In a thread: somebody's text may be long, and made to be parsed for long.
+            for part in await asyncio.to_thread(chat.compose, text, speech.mode):
                 number += 1
                 if number <= len(sent.parts):
                     continue
                 uploads, unreadable = await self._uploads(session, part)
                 if unreadable is not None and missing is None:
-                    missing = (index, unreadable)
+                    missing = (sent.index, unreadable)
                 try:
                     ids = await _send(chat, part, uploads, speech, first=number == 1, nonce=f"{key}:{number}")
                 except ChatError as error:
-                    return Spoken(_ids(sent), (error.name, str(error)), index)
+                    return Spoken(_ids(sent), (error.name, str(error)), sent.index)
                 sent.parts.append(ids)
-                await self._ledger.put_outbox(f"speech:{key}", session, "sending", msgspec.json.encode(sent).decode())
+                await self._note(session, key, "sending", sent)
+        await self._note(session, key, "sent", sent)
         if missing is not None:
             return Spoken(_ids(sent), ("ResourceError", missing[1]), missing[0])
         return Spoken(_ids(sent))
+
+    async def owed(self, turn: TurnId) -> tuple[AnyEntry, ...]:
+        """The lines about a reply that was being sent when its turn was cut off: what stands in the chat is logged."""
+        before = await self._ledger.outbox(f"speech:{turn}")
+        if before is None:
+            return ()
+        state, record = before
+        sent = msgspec.json.decode(record, type=_Sent)
+        cut = None if state == "sent" else ("Interrupted", "the gateway stopped while this was being sent")
+        return speech_lines(sent.speech, Spoken(_ids(sent), cut, sent.index), turn=turn)
+
+    async def _sent(self, key: str) -> _Sent | None:
+        before = await self._ledger.outbox(f"speech:{key}")
+        return msgspec.json.decode(before[1], type=_Sent) if before else None
+
+    async def _note(self, session: SessionId, key: str, state: str, sent: _Sent) -> None:
+        await self._ledger.put_outbox(f"speech:{key}", session, state, msgspec.json.encode(sent).decode())
 
     async def _uploads(self, session: SessionId, part: Part) -> tuple[list[Upload], str | None]:
         """The files of a part; one that cannot be read is left out and named."""

@@ -52,7 +52,7 @@ async def download(client: httpx.AsyncClient, link: Link, incoming: Incoming, *,
                     raise _too_large(most)
                 await finish_in_thread(incoming.write, chunk)
     # The class says enough: the text of either may hold the link, which is signed or holds a token.
-    except httpx.InvalidURL:
+    except (httpx.InvalidURL, UnicodeError):
         raise ResourceError("resource_unavailable", "the link is no URL") from None
     except httpx.HTTPError as error:
         raise TryLater(f"the file host did not answer ({type(error).__name__})") from None

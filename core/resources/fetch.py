@@ -137,6 +137,12 @@ class Fetch:
         except ResourceError as error:
             logger.info("asset_not_fetched", session=session.id, asset=asset, code=error.code, reason=str(error))
             await finish_in_thread(self._resources.give_up, session.id, asset, error.code, str(error))
+        except OSError:
+            raise  # the disk: tried again as a whole
+        except Exception as error:  # noqa: BLE001 - one file that trips us must not hold up those behind it
+            logger.error("asset_not_fetched", session=session.id, asset=asset, error=type(error).__name__)  # noqa: TRY400 - the text may hold the link
+            message = f"the file could not be fetched ({type(error).__name__})"
+            await finish_in_thread(self._resources.give_up, session.id, asset, "resource_read_failed", message)
 
     async def _insist(self, session: SessionId, chat: Chat, asset: AssetId, sidecar: Sidecar) -> None:
         declared = sidecar.source_info.byte_length if sidecar.source_info else None

@@ -4,8 +4,9 @@ from typing import Final
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
-from core.codec import decode, encode, raw_json
+from core.codec import compact, decode, encode, members_of, parts_of, raw_json
 from core.entries import AnyEntry, AssistantMessage, Attachment, Entry, ToolMessage, Unknown, fact_of
 from core.errors import InvalidEntry
 from core.ids import EntryId, TurnId, new_entry_id, new_uuid
@@ -13,20 +14,20 @@ from core.ids import EntryId, TurnId, new_entry_id, new_uuid
 NEVER_IN_A_TURN: Final = frozenset({"ishiki.chat.shake", "ishiki.chat.compact", "ishiki.compact"})
 ALWAYS_IN_A_TURN: Final = frozenset({"ishiki.images", "ishiki.narrative", "ishiki.codemode.store"})
 
-_members = msgspec.json.Decoder(dict[str, Raw])
+_NULL: Final = Raw(b"null")
 
 
 def accept(raw: Raw, *, turn: TurnId, now: int) -> AnyEntry:
-    """An entry of a runtime with ``id``, ``timestamp`` and ``turnId`` filled in where missing.
+    """An entry of a runtime in the format's form, with ``id``, ``timestamp`` and ``turnId`` filled in where missing.
 
-    Its ``data`` stays as it came, byte for byte, but for a message's own ``id`` and ``timestamp`` where it has none.
-    Raises `InvalidEntry` for anything but assistant, tool and custom entries, and for what is not of the format's
-    shape: platform facts, ``user``, ``state`` and ``event`` are ours alone.
+    What its ``data`` says stays as it came: unknown members, digits of numbers. Raises `InvalidEntry` for anything but
+    assistant, tool and custom entries, and for what is not of the format's shape: platform facts, ``user``, ``state``
+    and ``event`` are ours alone.
     """
     try:
-        given = _members.decode(raw)
+        given = members_of(compact(raw))
         kind = msgspec.json.decode(given["type"], type=str)
-        data = _members.decode(given["data"])
+        data = {name: value for name, value in members_of(given["data"]).items() if value != _NULL}
     except (msgspec.DecodeError, KeyError) as error:
         raise InvalidEntry("an entry needs a type and data") from error
     if kind == "message":
@@ -41,11 +42,31 @@ def accept(raw: Raw, *, turn: TurnId, now: int) -> AnyEntry:
         turn_id=None if kind in NEVER_IN_A_TURN else turn,
     )
     read = decode(encode(entry))
-    fact = fact_of(read)
-    of_a_tool = isinstance(fact, Attachment) and fact.source != "platform"
-    if kind == "message" and not (of_a_tool or isinstance(read.data, AssistantMessage | ToolMessage)):
-        raise InvalidEntry("of messages only assistant, tool and the attachments of tools are taken from a runtime")
-    return entry
+    _check(kind, read)
+    order = {name: place for place, name in enumerate(read.data.__struct_encode_fields__)}
+    ordered = dict(sorted(data.items(), key=lambda member: order.get(member[0], len(order))))
+    crossed = "id" in data and _text(data["id"]) == entry.id
+    entry_id = new_entry_id() if crossed else entry.id
+    return replace(entry, id=entry_id, data=Unknown(raw=Raw(msgspec.json.encode(ordered))))
+
+
+def _check(kind: str, read: AnyEntry) -> None:
+    """Whether a runtime may say this, and whether its parts can be read."""
+    if kind != "message":
+        return
+    match read.data:
+        case AssistantMessage(content=content):
+            parts_of(content)
+        case ToolMessage(content=content):
+            if bytes(content)[:1] != b"[":
+                raise InvalidEntry("the content of a tool message is a list of results")
+            parts_of(content)
+        case _:
+            fact = fact_of(read)
+            if not isinstance(fact, Attachment) or fact.source == "platform":
+                raise InvalidEntry(
+                    "of messages only assistant, tool and the attachments of tools are taken from a runtime"
+                )
 
 
 def _text(raw: Raw | None) -> str | None:

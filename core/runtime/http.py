@@ -1,5 +1,6 @@
 """The runtime over HTTP (contract sections 6 and 9)."""
 
+import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -22,7 +23,13 @@ WAKE_PATIENCE: Final = httpx.Timeout(None, connect=5.0)
 
 class _WakeBody(msgspec.Struct):
     reply: str | None = None
-    entries: list[Raw] = msgspec.field(default_factory=list[Raw])
+    entries: list[Raw] | None = None
+    seen: str | None = None
+
+
+class _LooseWakeBody(msgspec.Struct):
+    reply: str | None = None
+    entries: list[object] | None = None
     seen: str | None = None
 
 
@@ -51,14 +58,7 @@ class HttpRuntime:
             "cause": {"entryId": cause.entry_id, "rule": cause.rule},
         }
         content = await self._post("/wake", bytes(raw_json(body)), key=turn, patience=WAKE_PATIENCE)
-        if not content.strip():
-            return Answer()
-        try:
-            answer = _wake_body.decode(content)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise RuntimeCallError(f"the runtime's answer to /wake is not of the agreed shape: {error}") from error
-        seen = EntryId(answer.seen) if answer.seen is not None else None
-        return Answer(answer.reply, tuple(answer.entries), seen)
+        return read_answer(content)
 
     async def _post(self, path: str, body: bytes, *, key: str, patience: httpx.Timeout) -> bytes:
         headers = {**self._headers, "Idempotency-Key": key}
@@ -73,3 +73,25 @@ class HttpRuntime:
         if response.status_code in REFUSED:
             raise RuntimeRefused(said, too_large=response.status_code == 413)
         raise RuntimeUnavailable(said, retry_after=retry_after(response.headers))
+
+
+def read_answer(content: bytes) -> Answer:
+    """What ``/wake`` was answered. Raises `RuntimeCallError` where it is not of the agreed shape."""
+    if not content.strip():
+        return Answer()
+    try:
+        try:
+            body = _wake_body.decode(content)
+        except (msgspec.DecodeError, RecursionError):
+            # Only the standard library takes half a surrogate pair, which is how some runtimes cut an emoji.
+            body = _convert_loosely(json.loads(content.decode("utf-8-sig")))
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        raise RuntimeCallError(f"the runtime's answer to /wake cannot be read ({type(error).__name__})") from error
+    seen = EntryId(body.seen) if body.seen is not None else None
+    return Answer(body.reply, tuple(body.entries or ()), seen)
+
+
+def _convert_loosely(loaded: object) -> _WakeBody:
+    loose = msgspec.convert(loaded, _LooseWakeBody)
+    reply = loose.reply.encode("utf-8", "replace").decode() if loose.reply is not None else None
+    return _WakeBody(reply, [raw_json(entry) for entry in loose.entries or ()], loose.seen)

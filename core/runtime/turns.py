@@ -8,12 +8,13 @@ log, then it had its chance, or it is not, then it is still owed.
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
 from msgspec import Raw
+from msgspec.structs import replace
 
 from core.chat.speak import Speaker, Speech, Spoken, speech_lines
 from core.entries import (
@@ -29,7 +30,7 @@ from core.entries import (
     turn_event,
 )
 from core.errors import ChatOff, InvalidEntry, LogUnavailable, RuntimeCallError, UnknownEntry
-from core.ids import EntryId, TurnId, new_turn_id
+from core.ids import EntryId, TurnId, new_entry_id, new_turn_id
 from core.runtime.deliver import Deliver
 from core.runtime.foreign import accept
 from core.runtime.port import Answer, Cause, Runtime
@@ -182,8 +183,18 @@ class Turns:
             try:
                 seen = await self._turn(session, candidate, turn)
             except asyncio.CancelledError:
-                await _end(session, TurnAborted(turn_id=turn, reason="the gateway was stopped"))
+                await _end(
+                    session, TurnAborted(turn_id=turn, reason="the gateway was stopped"), await self._speaker.owed(turn)
+                )
                 raise
+            except Exception as error:  # noqa: BLE001 - whatever went wrong, a turn that began must end
+                logger.error("turn_broke", session=session.id, turn=turn, error=type(error).__name__)  # noqa: TRY400 - as below
+                # The class says enough: the text may hold what was said.
+                cause = FailureCause(
+                    name="InternalError", message=f"the gateway tripped over it ({type(error).__name__})"
+                )
+                await _end(session, TurnFailed(turn_id=turn, error=cause), await self._speaker.owed(turn))
+                seen = None
             handled = await _later(session, handled, seen)
         await self._receipts.put_durably(self.name, session.id, handled)
 
@@ -199,7 +210,7 @@ class Turns:
         except RuntimeCallError as error:
             await _fail(session, turn, type(error).__name__, str(error))
             return None
-        entries = _accepted(session, answer.entries, turn)
+        entries = await _accepted(session, answer.entries, turn)
         if entries:
             await _write(session, entries)
         reply = await self._reply(session, candidate.message, answer, turn)
@@ -225,14 +236,27 @@ class Turns:
         return speech_lines(speech, spoken, turn=turn)
 
 
-def _accepted(session: Session, entries: Sequence[Raw], turn: TurnId) -> tuple[AnyEntry, ...]:
-    taken: list[AnyEntry] = []
+async def _accepted(session: Session, entries: Sequence[Raw], turn: TurnId) -> tuple[AnyEntry, ...]:
+    """What may go into the log; an id that stands there already is given anew."""
+    taken: dict[EntryId, AnyEntry] = {}
     for raw in entries:
         try:
-            taken.append(accept(raw, turn=turn, now=_now()))
+            entry = accept(raw, turn=turn, now=_now())
         except InvalidEntry as error:
             logger.warning("runtime_entry_refused", session=session.id, turn=turn, reason=str(error))
-    return tuple(taken)
+            continue
+        if entry.id in taken or await _holds(session, entry.id):
+            entry = replace(entry, id=new_entry_id())
+        taken[entry.id] = entry
+    return tuple(taken.values())
+
+
+async def _holds(session: Session, entry: EntryId) -> bool:
+    try:
+        await session.position_after(entry)
+    except UnknownEntry:
+        return False
+    return True
 
 
 async def _fail(session: Session, turn: TurnId, name: str, message: str) -> None:
@@ -240,11 +264,15 @@ async def _fail(session: Session, turn: TurnId, name: str, message: str) -> None
     await _end(session, TurnFailed(turn_id=turn, error=FailureCause(name=name, message=message)))
 
 
-async def _end(session: Session, event: TurnEvent) -> None:
-    await _write(session, (turn_event(event, now=_now()),))
+async def _end(session: Session, event: TurnEvent, owed: tuple[AnyEntry, ...] = ()) -> None:
+    """End a turn, unless that was under way already when something else went wrong."""
+    ending = (*owed, turn_event(event, now=_now()))
+    await _write(session, lambda state: ending if state.open_turn == event.turn_id else ())
 
 
-async def _write(session: Session, entries: tuple[AnyEntry, ...]) -> None:
+async def _write(
+    session: Session, entries: tuple[AnyEntry, ...] | Callable[[SessionState], tuple[AnyEntry, ...]]
+) -> None:
     """What a turn came to is written whatever the disk does meanwhile: a turn that began must end."""
     pause = 0.5
     while True:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from core.entries import AnyEntry
 from core.errors import FolderHeld, FolderUnusable, InvalidId, UnknownSession
-from core.ids import SessionId, session_id
+from core.ids import SessionId, TurnId, session_id
 from core.log.file import FileLog
 from core.log.journal import Journal
-from core.sessions.session import Recorded, Session
+from core.sessions.session import Owed, Recorded, Session, nothing_owed
 
 MOST_REMEMBERED: Final = 1024
 """Sessions whose newest messages are kept in memory; the others fold their log's end again when they wake."""
@@ -62,17 +63,24 @@ class Sessions:
         self._remembered: OrderedDict[SessionId, Session] = OrderedDict()
         self._listeners: list[Listener] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._owed: Owed = nothing_owed
 
     def listen(self, listener: Listener) -> None:
         """Be told of all lines that have become durable, in each session in file order, on the event loop."""
         self._listeners.append(listener)
+
+    def settle_cut_off_turns(self, owed: Owed) -> None:
+        """Have the lines written that a turn still owes which an earlier process left open."""
+        self._owed = owed
 
     def of(self, session: SessionId) -> Session:
         """The session of that id; its folder is made by the first append."""
         found = self._open.get(session)
         if found is None:
             log = FileLog(self._runtimes, session, self._journal)
-            found = self._open[session] = Session(session, log, on_append=self._tell, spawn=self._spawn)
+            found = self._open[session] = Session(
+                session, log, on_append=self._tell, spawn=self._spawn, owed=self._settle
+            )
         self._remembered[session] = found
         self._remembered.move_to_end(session)
         if len(self._remembered) > MOST_REMEMBERED:
@@ -116,6 +124,9 @@ class Sessions:
         """Wait until what was handed in is durable or refused."""
         while self._tasks:
             await asyncio.wait(self._tasks)
+
+    async def _settle(self, turn: TurnId) -> tuple[AnyEntry, ...]:
+        return await self._owed(turn)
 
     def _tell(self, session: Session, added: Sequence[Recorded]) -> None:
         for listener in self._listeners:

@@ -6,7 +6,7 @@ what the file really holds, and file order is the order of the calls.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +15,7 @@ import structlog
 from core.codec import decode, encode
 from core.entries import AnyEntry, FailureCause, MessageCreated, MessageDeleted, TurnFailed, fact_of, turn_event
 from core.errors import InvalidEntry, UnknownEntry
-from core.ids import EntryId, SessionId
+from core.ids import EntryId, SessionId, TurnId
 from core.log.port import Line, Log
 from core.sessions.facts import Fact, Media, Written
 from core.sessions.receipts import Receipt
@@ -63,6 +63,12 @@ class _Batch:
 
 
 OnAppend = Callable[["Session", Sequence[Recorded]], None]
+Owed = Callable[[TurnId], Awaitable[tuple[AnyEntry, ...]]]
+"""The lines that a turn still owes which was cut off; they are written before its end."""
+
+
+async def nothing_owed(_turn: TurnId) -> tuple[AnyEntry, ...]:
+    return ()
 
 
 class Session:
@@ -78,6 +84,7 @@ class Session:
         "_has_written",
         "_log",
         "_on_append",
+        "_owed",
         "_reported",
         "_spawn",
         "_state",
@@ -85,11 +92,14 @@ class Session:
         "id",
     )
 
-    def __init__(self, session_id: SessionId, log: Log, *, on_append: OnAppend, spawn: Spawn) -> None:
+    def __init__(
+        self, session_id: SessionId, log: Log, *, on_append: OnAppend, spawn: Spawn, owed: Owed | None = None
+    ) -> None:
         self.id = session_id
         self._log = log
         self._on_append = on_append
         self._spawn = spawn
+        self._owed = owed or nothing_owed
         self._state: SessionState | None = None
         self._waiting: list[_Waiting] = []
         self._draining = False
@@ -257,9 +267,10 @@ class Session:
         """A turn that was open when the process died gets its end before anything else is written (log-format 4)."""
         if state.inherited_turn is None:
             return
+        owed = await self._owed(state.inherited_turn)
         error = FailureCause(name="Interrupted", message="the gateway stopped during this turn")
         event = turn_event(TurnFailed(turn_id=state.inherited_turn, error=error), now=time.time_ns() // 1_000_000)
-        batch = self._decide(state, [_Waiting((Written((event,)),), asyncio.get_running_loop().create_future())])
+        batch = self._decide(state, [_Waiting((Written((*owed, event)),), asyncio.get_running_loop().create_future())])
         await self._commit(state, batch)
 
     async def _recall(self, state: SessionState, group: Sequence[_Waiting]) -> None:

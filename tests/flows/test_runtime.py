@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec import Raw
 
 from bots.sandbox.runtime import RuntimeSandbox, Turn
 from core.backoff import retry_after
@@ -18,7 +19,7 @@ from core.gateway import Gateway
 from core.health import Health
 from core.ids import EntryId, TurnId
 from core.runtime.deliver import Deliver
-from core.runtime.http import HttpRuntime
+from core.runtime.http import HttpRuntime, read_answer
 from core.runtime.port import Cause
 from core.runtime.turns import Turns
 from core.wake import WakeRules
@@ -98,8 +99,18 @@ async def test_an_answer_of_another_shape_is_a_failed_call(client: httpx.AsyncCl
     async with RuntimeSandbox(think) as server:
         runtime = HttpRuntime(client, server.url, server.token)
         await runtime.deliver(SESSION, [json.dumps({"id": "a"}).encode()], key=EntryId("a"))
-        with pytest.raises(RuntimeCallError, match="shape"):
+        with pytest.raises(RuntimeCallError, match="cannot be read"):
             await runtime.wake(SESSION, TurnId("t"), Cause(EntryId("a"), "direct"))
+
+
+def test_an_answer_is_read_as_generously_as_runtimes_write_it() -> None:
+    assert read_answer(b"").reply is None
+    assert read_answer(b'\xef\xbb\xbf{"reply":"hi"}').reply == "hi"
+    assert read_answer(b'{"reply":"cut \\ud83d","entries":null}').reply == "cut ?"
+    assert read_answer(b'{"reply":null,"entries":[{"a":"\\ud83d"}],"zzz":[]}').entries == (Raw(b'{"a":"\\ud83d"}'),)
+    for nonsense in (b"[", b"[1]", b'{"reply":' + b"[" * 5000 + b"]" * 5000 + b"}", b'{"entries":{}}', b"\xff"):
+        with pytest.raises(RuntimeCallError, match="cannot be read"):
+            read_answer(nonsense)
 
 
 async def test_a_wake_that_is_given_up_hangs_up(client: httpx.AsyncClient, until: Until) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -37,6 +38,7 @@ class Agent:
         sessions, store = self.house.sessions, self.house.store
         deliver = Deliver(self.runtime, store, store, self.health)
         speaker = Speaker(sessions, lambda _: self.chat, store, _no_file)
+        sessions.settle_cut_off_turns(speaker.owed)
         turns = Turns(self.runtime, deliver, speaker, store, WakeRules.parse(rules))
         self.gateway = Gateway(sessions, [deliver, turns], store)
         await self.gateway.start()
@@ -220,6 +222,68 @@ async def test_entries_of_a_runtime_are_taken_whole_and_platform_facts_are_refus
     raw = (agent.house.folder / "runtimes" / SESSION / "events.jsonl").read_text().splitlines()
     assert assistant[len('{"type":"message",') : -1] in raw[2]
     assert '"data":{"set":{"a":[1,2.50]},"delete":[]},"timestamp":77' in raw[3]
+
+
+async def test_entries_of_a_runtime_become_one_compact_line_each_in_the_formats_order(
+    agent: Agent, until: Until
+) -> None:
+    pretty = """{
+      "type": "message", "turnId": "elsewhere", "id": "CAUSE",
+      "data": {"content": [ {"type": "text", "text": "a\\nb"} ], "usage": null,
+               "role": "assistant", "zz": 1.50, "id": "m"}
+    }"""
+    await say(agent, said(1, at=NOW))
+    cause = agent.lines()[0]["id"]
+    same = '{"type":"ishiki.compact","id":"x","data":{"summary":"\\ud83d","lastEntryId":"a"}}'
+    tool = '{"type":"message","data":{"role":"tool","content":"no list"}}'
+    entries = tuple(Raw(text.encode()) for text in (pretty.replace("CAUSE", cause), same, same, tool))
+    agent.runtime.answers = [Answer(entries=entries)]
+    await say(agent, said(2, mention(), at=NOW))
+    await until(lambda: "turn.done" in agent.kinds())
+    raw = (agent.house.folder / "runtimes" / SESSION / "events.jsonl").read_text().splitlines()
+    assert agent.kinds()[2:] == ["turn.start", "assistant", "ishiki.compact", "ishiki.compact", "turn.done"]
+    members = list(agent.lines()[3]["data"])
+    assert members == ["id", "timestamp", "role", "content", "zz"]
+    assert '"content":[{"type":"text","text":"a\\nb"}],"zz":1.50}' in raw[3]
+    ids = [line["id"] for line in agent.lines()]
+    assert len(set(ids)) == len(ids)
+    assert agent.lines()[3]["turnId"] == agent.lines()[2]["turnId"]
+    assert "\\ud83d" in raw[4]
+
+
+async def test_a_turn_that_trips_us_ends_all_the_same(agent: Agent, until: Until) -> None:
+    agent.runtime.answers = [ZeroDivisionError("what was said")]
+    await say(agent, said(1, mention(), at=NOW))
+    await until(lambda: "turn.failed" in agent.kinds())
+    assert "what was said" not in json.dumps(agent.lines()[-1])
+    await say(agent, said(2, mention(), at=NOW))
+    await until(lambda: "turn.done" in agent.kinds())
+
+
+async def test_parts_that_were_sent_when_the_process_died_are_in_the_log(agent: Agent, until: Until) -> None:
+    class Dying(FakeChat):
+        async def send(self, *arguments: Any, **named: Any) -> Any:
+            if len(self.sent) == 1:
+                await asyncio.Event().wait()
+            return await super().send(*arguments, **named)
+
+    agent.chat = Dying(limit=4)
+    agent.runtime.answers = [Answer(reply="abcdefgh")]
+    await say(agent, said(1, mention(), at=NOW))
+    await until(lambda: agent.chat.sent)
+    copy = agent.house.folder.with_name("after")
+    shutil.copytree(agent.house.folder, copy)  # what a killed process leaves behind
+    later = House(copy)
+    await later.open()
+    again = Agent(later)
+    await again.start()
+    await say(again, said(2, at=NOW))
+    assert again.kinds()[1:] == ["turn.start", "assistant", "tool", "turn.failed", "ishiki.message.created"]
+    assert again.lines()[2]["data"]["content"][0]["input"]["messages"] == ["abcdefgh"]
+    value = again.lines()[3]["data"]["content"][0]["output"]["value"]
+    assert (value["sent"], value["failedAt"], value["error"]["name"]) == (["9001"], 0, "Interrupted")
+    await again.gateway.stop()
+    await later.close()
 
 
 async def test_a_reply_that_the_chat_refuses_is_written_down_as_failed(agent: Agent, until: Until) -> None:
