@@ -16,6 +16,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
 from bots.discord.convert import milliseconds
+from bots.discord.payloads import completed
 
 LONGEST_LIMIT: Final = 30.0
 """Seconds of a rate limit that the library waits for by itself; longer ones it raises."""
@@ -114,8 +115,8 @@ class Connection(discord.Client):
             try:
                 if kind == "MESSAGE_UPDATE" and not payload.get("edited_timestamp"):
                     return  # a preview, a pin, a flag, a thread: nobody edited anything
-                self._payload = payload
-                parse(payload)
+                self._payload = whole = completed(kind, payload)
+                parse(whole)
             except Exception as error:
                 if kind == "READY":
                     raise

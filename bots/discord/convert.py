@@ -41,9 +41,9 @@ def message_created(message: discord.Message, *, self_id: UserId, veil: Veil, se
             channel_id=ChannelId(str(message.channel.id)),
             message_id=MessageId(str(message.id)),
             timestamp=sent_at if sent_at is not None else milliseconds(message.created_at),
-            content=veil.over(render(_content(message))),
+            content=veil.over(render(_content(message, veil))),
             is_direct=_guild_id(message) is None,
-            user=_author(message),
+            user=_author(message, veil),
             guild_id=_guild_id(message),
             quote=_quote(message, veil),
             forward=_forward(message),
@@ -99,12 +99,12 @@ def milliseconds(moment: datetime) -> int:
 # --- content ------------------------------------------------------------------------------------------------------
 
 
-def _content(message: discord.Message) -> list[Node]:
+def _content(message: discord.Message, veil: Veil) -> list[Node]:
     """Everything that can be read in a message; never empty. Its files stand in the order of `media_of`."""
-    read = _reader(message)
-    who = _author(message).name or "somebody"
+    read = _reader(message, veil)
+    who = _author(message, veil).name or "somebody"
     if message.type is discord.MessageType.thread_starter_message:
-        nodes = _thread_start(message)
+        nodes = _thread_start(message, veil)
     elif said := notice(message, who=who):
         told = message.embeds if message.type is discord.MessageType.auto_moderation_action else []
         nodes = in_lines([[said], *(embed_in_words(embed, read) for embed in told)])
@@ -134,24 +134,27 @@ def _body(
         pieces.append(poll_in_words(source.poll))
     if not is_person:
         pieces.extend(embed_in_words(embed, read) for embed in source.embeds if embed.type == "rich")
+    components = components_in_words(getattr(source, "components", ()), read)
+    if source.flags.components_v2:
+        pieces.append(components)
     nodes = joined([*in_lines(pieces), *(file.element for file in media_of(source, message))])
     if nodes:
         return nodes
     words = in_lines(embed_in_words(embed, read) for embed in source.embeds)
-    return words or components_in_words(getattr(source, "components", ()), read)
+    return words or components
 
 
-def _thread_start(message: discord.Message) -> list[Node]:
+def _thread_start(message: discord.Message, veil: Veil) -> list[Node]:
     """The first message of a thread that was started from another one, which stands in another channel."""
     original = message.reference.resolved if message.reference is not None else None
     if not isinstance(original, discord.Message):
         return ["The thread was started from a message that cannot be shown."]
-    return ["The thread was started from this message:\n", Element("quote", {}, tuple(_quoted(original)))]
+    return ["The thread was started from this message:\n", Element("quote", {}, tuple(_quoted(original, veil)))]
 
 
-def _quoted(message: discord.Message) -> list[Node]:
+def _quoted(message: discord.Message, veil: Veil) -> list[Node]:
     """A message as another one shows it: its files are named, but are not that other one's."""
-    return _without_sources(_content(message))
+    return _without_sources(_content(message, veil))
 
 
 def _without_sources(nodes: Iterable[Node]) -> list[Node]:
@@ -167,7 +170,7 @@ def _without_sources(nodes: Iterable[Node]) -> list[Node]:
     ]
 
 
-def _reader(message: discord.Message) -> Read:
+def _reader(message: discord.Message, veil: Veil) -> Read:
     """Reads Markdown with the names that came along, and those of the server's roles and channels."""
     guild = message.guild
     named = (
@@ -181,22 +184,19 @@ def _reader(message: discord.Message) -> Read:
         channels={str(number): channel.name for number, channel in named.items() if channel is not None},
         everyone=message.mention_everyone,
     )
-    return lambda text: read_markdown(text, names)
+    return lambda text: read_markdown(veil.over(text), names)
 
 
 # --- who, where, when ---------------------------------------------------------------------------------------------
 
 
-def _author(message: discord.Message) -> Author:
+def _author(message: discord.Message, veil: Veil) -> Author:
     """The author as of then; where the payload names none, the channel speaks."""
     author = getattr(message, "author", None)
     if author is None:
         return Author(id=UserId(str(message.webhook_id or message.channel.id)))
-    return _person(author)
-
-
-def _person(user: discord.User | discord.Member) -> Author:
-    return Author(id=UserId(str(user.id)), name=user.display_name.strip() or None)
+    name = veil.over(author.display_name.strip())
+    return Author(id=UserId(str(author.id)), name=name or None)
 
 
 def _via(message: discord.Message) -> Via | None:
@@ -222,7 +222,7 @@ def _quote(message: discord.Message, veil: Veil) -> Quote | None:
     original = reference.resolved
     if not isinstance(original, discord.Message):
         return quote
-    return changed(quote, content=veil.over(render(_quoted(original))), user=_author(original))
+    return changed(quote, content=veil.over(render(_quoted(original, veil))), user=_author(original, veil))
 
 
 def _forward(message: discord.Message) -> Forward | None:

@@ -5,24 +5,30 @@ from collections.abc import Collection
 
 
 class Veil:
-    """Puts words in the place of such links, wherever people paste them. ``hosts`` are those of the CDN."""
+    """Puts words in the place of such links, wherever people paste them. ``hosts`` are those of the CDN.
+
+    Also without a scheme, with a user, a port or a dot behind the host, as programs that fetch links take them all.
+    """
 
     def __init__(self, hosts: Collection[str]) -> None:
         named = "".join(f"|{re.escape(host)}" for host in hosts)
         self._links = re.compile(
-            rf"https?://(?:(?:[\w-]{{1,63}}\.){{1,4}}discordapp\.(?:com|net)"
-            rf"|(?:[\w-]{{1,63}}\.)?discord(?:app)?\.com(?=/api\b){named})(?![\w.-])"
-            r"(?::\d{1,5})?(?P<path>/[^\s<>|()\"'`?#]*+)?[^\s<>|()\"'`]*+",
+            r"(?:https?:)?(?://)?(?:[^\s/<>|()\"`\\@]{1,200}@)?(?<![\w-])"
+            rf"(?:(?:(?:[\w-]{{1,63}}\.){{1,4}}discordapp\.(?:com|net){named})(?=\.?(?::\d{{1,5}})?/)"
+            r"|(?:[\w-]{1,63}\.)?discord(?:app)?\.com(?=\.?(?::\d{1,5})?/+api\b))"
+            r"\.?(?::\d{1,5})?(?P<path>/(?:[^\s<>|()\"`\\?#]|\([^\s<>()\"`\\]*\))*+)"
+            r"(?:[^\s<>|()\"`\\]|\([^\s<>()\"`\\]*\))*+",
             re.ASCII | re.IGNORECASE,
         )
 
-    def over(self, markup: str) -> str:
-        """``markup`` with each such link replaced; it stays well-formed."""
-        return self._links.sub(_in_words, markup) if "://" in markup else markup
+    def over(self, text: str) -> str:
+        """``text`` with each such link replaced. Markup and JSON stay well-formed: no quote or bracket is taken."""
+        return self._links.sub(_in_words, text) if "/" in text else text
 
 
 def _in_words(link: re.Match[str]) -> str:
-    path: str = link["path"] or ""
-    if path.startswith("/api"):
+    path = link["path"].lstrip("/")
+    if path.startswith("api"):
         return "[an address of Discord's API]"
-    return f"[a file on Discord: {path.rpartition('/')[2]}]"
+    name = "".join(character for character in path.rpartition("/")[2] if character.isalnum() or character in "._-")
+    return f"[a file on Discord: {name}]" if name else "[a file on Discord]"

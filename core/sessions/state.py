@@ -4,6 +4,7 @@
 are durable are applied, so the memory is never ahead of the file.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -235,7 +236,13 @@ def _decide_retracted(state: SessionState, fact: Retracted, now: int) -> Decisio
     return Decision((custom_message(message, now=now, turn_id=state.open_turn),))
 
 
+_NAME: Final = re.compile(r' name="[^"]*"')
+
+
 def _version(content: str) -> int:
+    """A hash of what somebody wrote: the names in it are the platform's, and change when people are renamed."""
+    if ' name="' in content:
+        content = _NAME.sub("", content)
     # A lone surrogate is read back from the log as U+FFFD.
     return hash(content.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 

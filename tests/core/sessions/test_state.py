@@ -287,3 +287,13 @@ def test_a_log_told_anything_in_any_order_satisfies_its_own_rules(told: list[Fac
         deletions = [index for index, fact in enumerate(lines) if isinstance(fact, MessageDeleted)]
         assert deletions in ([], [len(lines) - 1])
     assert fold(written).open_turn is None
+
+
+def test_a_rename_makes_no_edit_of_what_names_somebody() -> None:
+    state = SessionState()
+    for name in ("Jiro", "Jiro the second"):
+        fact = said(1, f'<at id="12" name="{name}"/> hi', edited_at=1_793_600_005_000)
+        decision = decide(state, fact, now=5)
+        for entry in decision.entries:
+            state.apply(entry)
+        assert len(decision.entries) == (name == "Jiro")
