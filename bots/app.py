@@ -32,8 +32,9 @@ from core.runtime.http import HttpRuntime
 from core.runtime.turns import Turns
 from core.sessions.directory import FolderLock, Sessions
 
-STOP_WITHIN: Final = 8.0
-"""Seconds that a stop may take in all; the rest of the ten that the contract gives is for the interpreter."""
+TURNS_WITHIN: Final = 2.0
+STOP_WITHIN: Final = 5.0
+"""Seconds until the doors are shut; the rest of the ten that the contract gives is for the web server and the disk."""
 
 logger = structlog.get_logger()
 
@@ -57,6 +58,7 @@ class App:
     """What runs over one data folder, as far as anybody asks."""
 
     sessions: Sessions
+    gateway: Gateway
     doors: dict[Platform, Door]
     web: WebServer
 
@@ -120,7 +122,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         web = WebServer(api, settings.ishiki_http_host, settings.ishiki_http_port)
         await web.start()
         stack.push_async_callback(web.stop)
-        yield App(sessions, {name: door for name, (door, _) in doors.items()}, web)
+        yield App(sessions, gateway, {name: door for name, (door, _) in doors.items()}, web)
 
 
 def _doors(settings: Settings, sessions: Sessions, store: Store) -> dict[Platform, tuple[Door, Health]]:
@@ -165,19 +167,23 @@ async def serve(settings: Settings, stop: asyncio.Event, ready: Callable[[App], 
         try:
             ended, _ = await asyncio.wait({*doors, stopped}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            async with asyncio.timeout(STOP_WITHIN):
-                await _close_doors(app, doors)
             stopped.cancel()
+            await _wind_down(app, doors)
         for task in ended - {stopped}:
             task.result()
 
 
-async def _close_doors(app: App, tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Take nothing more in, finish what is in hand, hang up."""
-    await asyncio.gather(*(door.stop() for door in app.doors.values()))
-    for task in tasks:
+async def _wind_down(app: App, doors: Sequence[asyncio.Task[None]]) -> None:
+    """Let running turns come to their end while we still can speak, take nothing more in, hang up."""
+    try:
+        async with asyncio.timeout(STOP_WITHIN):
+            await app.gateway.finish(TURNS_WITHIN)
+            await asyncio.gather(*(door.stop() for door in app.doors.values()))
+    except TimeoutError:
+        logger.warning("stopped_late", cure="what the disk or a platform did not take is told again after the start")
+    for task in doors:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.gather(*doors, return_exceptions=True)
 
 
 async def run_until_signal(settings: Settings) -> None:

@@ -57,6 +57,12 @@ class Gateway:
                 if (receipt.position if receipt else 0) != size or (receipt and receipt.note):
                     self._run(follower, self._sessions.of(session))
 
+    async def finish(self, within: float) -> None:
+        """Begin nothing new, and give what is under way so many seconds."""
+        self._stopping = True
+        if self._running:
+            await asyncio.wait(list(self._running.values()), timeout=within)
+
     async def stop(self) -> None:
         """End every follower where it stands; its receipt says where that is."""
         self._stopping = True
@@ -100,7 +106,7 @@ class Gateway:
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, LONGEST_PAUSE)
                     continue
-                if key not in self._again:
+                if key not in self._again or self._stopping:
                     return
         finally:
             del self._running[key]

@@ -7,7 +7,7 @@ when the call returns.
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 import structlog
 
 from core.archive.schema import migrate
+from core.errors import FolderUnusable
 from core.ids import SessionId
 from core.sessions.receipts import Receipt
 
@@ -37,10 +38,13 @@ class Store:
         self._flush: asyncio.Future[None] | None = None
 
     @classmethod
-    def open(cls, path: Path) -> "Store":
-        """Open or make the database; a damaged one is moved aside with a warning (sessions.md 2.8). Blocks."""
+    def open(cls, path: Path, *, patience: float = 5.0) -> "Store":
+        """Open or make the database; a damaged one is moved aside with a warning (sessions.md 2.8). Blocks.
+
+        ``patience`` is how many seconds a write waits for another program. Raises `FolderUnusable`.
+        """
         executor = ThreadPoolExecutor(1, thread_name_prefix="history.db")
-        store = cls(executor.submit(_connect, path).result(), executor)
+        store = cls(executor.submit(_connect, path, patience).result(), executor)
         for name, session, value in executor.submit(store._all_cursors).result():
             store._receipts[name, SessionId(session)] = Receipt.read(value)
         return store
@@ -59,28 +63,31 @@ class Store:
     def put(self, follower: str, session: SessionId, receipt: Receipt) -> None:
         self._receipts[follower, session] = self._unwritten[follower, session] = receipt
         if self._flush is None:
-            self._flush = asyncio.ensure_future(self._write_receipts())
+            self._flush = asyncio.ensure_future(self._flush_soon())
 
     async def put_durably(self, follower: str, session: SessionId, receipt: Receipt) -> None:
         self._receipts[follower, session] = self._unwritten[follower, session] = receipt
         await self._write_receipts()
 
-    def sessions_of(self, follower: str) -> Iterator[tuple[SessionId, Receipt]]:
-        """All receipts of one follower."""
-        return ((session, receipt) for (name, session), receipt in self._receipts.items() if name == follower)
+    async def _flush_soon(self) -> None:
+        self._flush = None
+        try:
+            await self._write_receipts()
+        except sqlite3.Error as error:
+            # Receipts may lag: acts are then repeated. They are written with the next one that comes.
+            logger.warning("receipts_not_written", reason=str(error))
 
     async def _write_receipts(self) -> None:
-        self._flush = None
         writing, self._unwritten = self._unwritten, {}
         if not writing:
             return
         rows = [(name, session, str(receipt)) for (name, session), receipt in writing.items()]
         try:
             await self._run(lambda: self._many("INSERT OR REPLACE INTO cursor VALUES (?, ?, ?)", rows))
-        except sqlite3.Error as error:
-            # Receipts may lag: acts are then repeated. They are written with the next one that comes.
-            self._unwritten = writing | self._unwritten
-            logger.warning("receipts_not_written", reason=str(error))
+        except sqlite3.Error:
+            for key in writing:
+                self._unwritten.setdefault(key, self._receipts[key])
+            raise
 
     # --- sends under way ------------------------------------------------------------------------------------------
 
@@ -122,26 +129,34 @@ class Store:
         return self._database.execute("SELECT name, session_id, value FROM cursor").fetchall()
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, patience: float) -> sqlite3.Connection:
     try:
-        return _prepare(path)
-    except sqlite3.DatabaseError:
-        aside = path.with_name(f"{path.name}.damaged-{_now()}")
-        path.replace(aside)
-        logger.warning("database_damaged", moved_to=aside.name)
-        return _prepare(path)
+        try:
+            return _prepare(path, patience)
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+                raise
+            aside = path.with_name(f"{path.name}.damaged-{_now()}")
+            path.replace(aside)
+            logger.warning("database_damaged", moved_to=aside.name)
+            return _prepare(path, patience)
+    except (OSError, sqlite3.Error) as error:
+        raise FolderUnusable(
+            f"{path} cannot be used ({error}); check its rights and the disk, and that no other program has it open"
+        ) from error
 
 
-def _prepare(path: Path) -> sqlite3.Connection:
+def _prepare(path: Path, patience: float) -> sqlite3.Connection:
     path.touch(mode=0o600)
-    database = sqlite3.connect(path, check_same_thread=True)
+    database = sqlite3.connect(path, timeout=patience)
     try:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         migrate(database)
         with database:
-            for table, column in (("outbox", "updated_at"), ("parked", "at")):
-                database.execute(f"DELETE FROM {table} WHERE {column} < ?", (_now() - KEPT_MS,))  # noqa: S608 - our names
+            # Deliveries that were set aside stay until an operator takes them up again.
+            database.execute("DELETE FROM outbox WHERE state <> 'parked' AND updated_at < ?", (_now() - KEPT_MS,))
+            database.execute("DELETE FROM parked WHERE at < ?", (_now() - KEPT_MS,))
         with closing(database.execute("SELECT count(*) FROM cursor")) as rows:
             rows.fetchone()
     except sqlite3.DatabaseError:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 import msgspec
+import structlog
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from core.chat.port import Chat, Chats, Mode, Part, Upload
@@ -23,6 +24,8 @@ from core.sessions.facts import Written
 from core.sessions.state import SessionState
 
 ATTEMPTS: Final = 6
+
+logger = structlog.get_logger()
 
 ReadUpload = Callable[[SessionId, str], Awaitable[Upload]]
 """The bytes of an ``asset://`` or ``artifact://`` URL of a session. Raises `ResourceError`."""
@@ -119,7 +122,8 @@ class Speaker:
         await self._note(session, key, "sending", sent)
         missing: tuple[int, str] | None = None
         number = 0
-        for sent.index, text in enumerate(speech.messages):
+        for index, text in enumerate(speech.messages):
+            sent.index = index
             # In a thread: somebody's text may be long, and made to be parsed for long.
             for part in await asyncio.to_thread(chat.compose, text, speech.mode):
                 number += 1
@@ -140,13 +144,19 @@ class Speaker:
         return Spoken(_ids(sent))
 
     async def owed(self, turn: TurnId) -> tuple[AnyEntry, ...]:
-        """The lines about a reply that was being sent when its turn was cut off: what stands in the chat is logged."""
-        before = await self._ledger.outbox(f"speech:{turn}")
-        if before is None:
+        """The lines about a reply that was being sent when its turn was cut off: what stands in the chat is logged.
+
+        Never raises: a log must need nothing but its own disk.
+        """
+        try:
+            before = await self._ledger.outbox(f"speech:{turn}")
+            sent = msgspec.json.decode(before[1], type=_Sent) if before else None
+        except Exception as error:  # noqa: BLE001 - whatever the ledger raises, the turn has to end
+            logger.warning("reply_unknown", turn=turn, error=type(error).__name__)
             return ()
-        state, record = before
-        sent = msgspec.json.decode(record, type=_Sent)
-        cut = None if state == "sent" else ("Interrupted", "the gateway stopped while this was being sent")
+        if before is None or sent is None:
+            return ()
+        cut = None if before[0] == "sent" else ("Interrupted", "the gateway stopped while this was being sent")
         return speech_lines(sent.speech, Spoken(_ids(sent), cut, sent.index), turn=turn)
 
     async def _sent(self, key: str) -> _Sent | None:

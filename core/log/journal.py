@@ -159,10 +159,12 @@ class Journal:
                 logger.warning("journal_not_turned_over", error=error.strerror)
 
     def _lay_out(self, group: list[Batch]) -> list[Batch]:
-        """Give each batch its place. One whose file cannot be opened fails alone."""
+        """Give each batch its place. One whose files cannot be placed fails alone, before anything is written of it."""
         ends: dict[str, int] = {}
         for batch in group:
             try:
+                for folder in {(self._runtimes / batch.session / name).parent for name in batch.sidecars}:
+                    self._disk.make_folder(folder)
                 end = ends.get(batch.session)
                 guard = b""
                 if end is None:

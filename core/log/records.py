@@ -15,8 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import structlog
 
 from core.log.disk import Disk
+
+logger = structlog.get_logger()
 
 _HEAD = struct.Struct("<II8s")
 
@@ -74,7 +77,11 @@ def put_back(records: Iterator[Record], runtimes: Path, disk: Disk) -> int:
         finally:
             disk.close(descriptor)
         for name, content in record.sidecars.items():
-            disk.write_new(folder / name, content)
+            try:
+                disk.write_new(folder / name, content)
+            except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+                # Somebody put something in its place since. The log does without; that file will not be fetched.
+                logger.warning("sidecar_not_placed", session=record.session, file=name, reason=error.strerror)
     sync_paths(touched, disk)
     return len(differed)
 

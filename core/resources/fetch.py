@@ -125,6 +125,8 @@ class Fetch:
         try:
             sidecar = await asyncio.to_thread(self._resources.sidecar, session.id, url)
         except ResourceError as error:
+            if error.code == "resource_read_failed":
+                raise  # the disk: tried again as a whole
             logger.warning("asset_without_sidecar", session=session.id, asset=asset, reason=error.code)
             return
         if sidecar.fetched_at or sidecar.error or sidecar.removed_at or sidecar.ref is None:

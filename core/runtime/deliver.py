@@ -12,7 +12,7 @@ import structlog
 
 from core.entries import AnyEntry, Attachment, UserMessage, fact_of
 from core.errors import RuntimeRefused, RuntimeUnavailable
-from core.health import Health
+from core.health import Health, Troubles
 from core.ids import SessionId
 from core.runtime.port import Runtime
 from core.sessions.receipts import Receipt, Receipts
@@ -49,7 +49,7 @@ class Deliver:
         self._runtime = runtime
         self._receipts = receipts
         self._parking = parking
-        self._health = health
+        self._troubles = Troubles(health)
         self._calls = asyncio.Semaphore(OPEN_CALLS)
         self._moved: dict[SessionId, asyncio.Event] = {}
 
@@ -79,9 +79,10 @@ class Deliver:
             await self._insist(session, batch)
         except RuntimeRefused as error:
             if len(batch) > 1:
-                half = len(batch) // 2
-                await self._hand_over(session, batch[:half])
-                await self._hand_over(session, batch[half:])
+                # Too large: in halves. Else one of them is at fault, and the others must not be set aside with it.
+                size = len(batch) // 2 if error.too_large else 1
+                for start in range(0, len(batch), size):
+                    await self._hand_over(session, batch[start : start + size])
                 return
             entry = batch[0].entry.id
             logger.warning("delivery_parked", session=session.id, entry=entry, reason=str(error))
@@ -96,11 +97,11 @@ class Deliver:
                     lines = [recorded.raw for recorded in batch]
                     await self._runtime.deliver(session.id, lines, key=batch[-1].entry.id)
             except RuntimeUnavailable as error:
-                self._health.ill(str(error))
+                self._troubles.begin(session.id, str(error))
                 await asyncio.sleep(error.retry_after if error.retry_after is not None else pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
             else:
-                self._health.well()
+                self._troubles.end(session.id)
                 return
 
     def _leave(self, session: Session, receipt: Receipt) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -44,6 +45,8 @@ TURN_SECONDS: Final = 600.0
 MOST_AT_ONCE: Final = 4 * (os.cpu_count() or 1)
 MOST_PER_MINUTE: Final = 20
 
+Lines = Callable[[SessionState], tuple[AnyEntry, ...]]
+
 logger = structlog.get_logger()
 
 
@@ -76,14 +79,21 @@ class Turns:
     name = "wake"
 
     def __init__(
-        self, runtime: Runtime, deliver: Deliver, speaker: Speaker, receipts: Receipts, rules: WakeRules
+        self,
+        runtime: Runtime,
+        deliver: Deliver,
+        speaker: Speaker,
+        receipts: Receipts,
+        rules: WakeRules,
+        *,
+        at_once: int = MOST_AT_ONCE,
     ) -> None:
         self._runtime = runtime
         self._deliver = deliver
         self._speaker = speaker
         self._receipts = receipts
         self._rules = rules
-        self._running = asyncio.Semaphore(MOST_AT_ONCE)
+        self._places = asyncio.Semaphore(at_once)
 
     def cares_for(self, entry: AnyEntry) -> bool:
         return rule_met(entry, self._rules) is not None
@@ -98,7 +108,7 @@ class Turns:
                     self._receipts.put(self.name, session.id, outlook.end)
                 return
             if await self._is_due(session, outlook):
-                async with self._running:
+                async with self._places:
                     await self._run(session, outlook.newest, receipt)
 
     async def _settled(self, session: Session) -> Receipt | None:
@@ -178,24 +188,26 @@ class Turns:
                 return ()
             return (turn_event(TurnStart(turn_id=turn), now=_now()),)
 
-        handled = Receipt(cause.entry.id, cause.end)
-        if await session.append([Written(start)]):
-            try:
-                seen = await self._turn(session, candidate, turn)
-            except asyncio.CancelledError:
-                await _end(
-                    session, TurnAborted(turn_id=turn, reason="the gateway was stopped"), await self._speaker.owed(turn)
-                )
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever went wrong, a turn that began must end
-                logger.error("turn_broke", session=session.id, turn=turn, error=type(error).__name__)  # noqa: TRY400 - as below
-                # The class says enough: the text may hold what was said.
-                cause = FailureCause(
-                    name="InternalError", message=f"the gateway tripped over it ({type(error).__name__})"
-                )
-                await _end(session, TurnFailed(turn_id=turn, error=cause), await self._speaker.owed(turn))
-                seen = None
-            handled = await _later(session, handled, seen)
+        if not await session.append([Written(start)]):
+            # Taken back meanwhile. What else may wake is looked at anew.
+            await self._receipts.put_durably(self.name, session.id, announced._replace(note=""))
+            return
+        try:
+            seen = await self._turn(session, candidate, turn)
+        except asyncio.CancelledError:
+            aborted = TurnAborted(turn_id=turn, reason="the gateway was stopped")
+            # Once: where the disk refuses, the next start ends the turn.
+            with suppress(LogUnavailable):
+                await session.append([Written(_ending(aborted, await self._speaker.owed(turn)))])
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, a turn that began must end
+            # The class says enough: the text may hold what was said.
+            name = type(error).__name__
+            logger.error("turn_broke", session=session.id, turn=turn, error=name)  # noqa: TRY400 - as above
+            failure = FailureCause(name="InternalError", message=f"the gateway tripped over it ({name})")
+            await _end(session, TurnFailed(turn_id=turn, error=failure), await self._speaker.owed(turn))
+            seen = None
+        handled = await _later(session, Receipt(cause.entry.id, cause.end), seen)
         await self._receipts.put_durably(self.name, session.id, handled)
 
     async def _turn(self, session: Session, candidate: _Candidate, turn: TurnId) -> EntryId | None:
@@ -265,14 +277,16 @@ async def _fail(session: Session, turn: TurnId, name: str, message: str) -> None
 
 
 async def _end(session: Session, event: TurnEvent, owed: tuple[AnyEntry, ...] = ()) -> None:
-    """End a turn, unless that was under way already when something else went wrong."""
+    await _write(session, _ending(event, owed))
+
+
+def _ending(event: TurnEvent, owed: tuple[AnyEntry, ...]) -> Lines:
+    """The end of a turn, unless that was under way already when something else went wrong."""
     ending = (*owed, turn_event(event, now=_now()))
-    await _write(session, lambda state: ending if state.open_turn == event.turn_id else ())
+    return lambda state: ending if state.open_turn == event.turn_id else ()
 
 
-async def _write(
-    session: Session, entries: tuple[AnyEntry, ...] | Callable[[SessionState], tuple[AnyEntry, ...]]
-) -> None:
+async def _write(session: Session, entries: tuple[AnyEntry, ...] | Lines) -> None:
     """What a turn came to is written whatever the disk does meanwhile: a turn that began must end."""
     pause = 0.5
     while True:

@@ -127,9 +127,11 @@ class Session:
 
     async def state(self) -> SessionState:
         """What is true now. Not to be changed by the caller."""
-        if self._state is None:
+        while self._state is None:
+            size = self._log.size
             state = await asyncio.to_thread(self._fold_tail)
-            self._state = self._state or state
+            if self._state is None and self._log.size == size:  # else the fold is behind the file already
+                self._state = state
         return self._state
 
     async def standing(self, key: MessageKey) -> Standing | None:

@@ -470,3 +470,29 @@ def test_a_process_killed_under_load_has_lost_nothing_that_it_acknowledged(tmp_p
             assert numbers == list(range(len(numbers)))
             assert kept == list(range(len(kept)))
             assert len(numbers) <= len(kept) <= len(numbers) + 1
+
+
+async def test_a_sidecar_that_has_no_place_fails_its_own_batch_only(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.start()
+    (tmp_path / "runtimes" / "dc-1").mkdir(parents=True)
+    (tmp_path / "runtimes" / "dc-1" / "resources").write_text("in the way")
+    odd, other = FileLog(tmp_path / "runtimes", "dc-1", journal), FileLog(tmp_path / "runtimes", "dc-2", journal)
+    refused = odd.append([b"{}"], {"resources/assets/a.json": b"{}"})
+    taken = other.append([b"{}"])
+    assert len(await taken) == 1
+    with pytest.raises(LogUnavailable):
+        await refused
+    journal.stop()
+
+
+def test_a_sidecar_that_lost_its_place_does_not_keep_the_log_from_being_put_back(tmp_path: Path) -> None:
+    record = Record("dc-1", 0, b"{}\n", {"resources/assets/a.json": b"{}"})
+    (tmp_path / ".store").mkdir()
+    (tmp_path / ".store" / "journal").write_bytes(pack(record, b"8 bytes."))
+    (tmp_path / "runtimes" / "dc-1").mkdir(parents=True)
+    (tmp_path / "runtimes" / "dc-1" / "resources").write_text("in the way")
+    journal = Journal(tmp_path)
+    journal.start()
+    journal.stop()
+    assert (tmp_path / "runtimes" / "dc-1" / "events.jsonl").read_bytes() == b"{}\n"

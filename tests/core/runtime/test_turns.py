@@ -13,7 +13,7 @@ from core.chat.speak import Speaker
 from core.errors import ChatRefused, RuntimeCallError, RuntimeRefused, RuntimeUnavailable
 from core.gateway import Gateway
 from core.health import Health
-from core.ids import EntryId
+from core.ids import EntryId, discord_session
 from core.runtime.deliver import Deliver
 from core.runtime.port import Answer
 from core.runtime.turns import Turns
@@ -34,12 +34,12 @@ class Agent:
         self.chat = FakeChat()
         self.health = Health("runtime", problem=None)
 
-    async def start(self, rules: str = "direct,mention,reply") -> None:
+    async def start(self, rules: str = "direct,mention,reply", at_once: int = 4) -> None:
         sessions, store = self.house.sessions, self.house.store
         deliver = Deliver(self.runtime, store, store, self.health)
         speaker = Speaker(sessions, lambda _: self.chat, store, _no_file)
         sessions.settle_cut_off_turns(speaker.owed)
-        turns = Turns(self.runtime, deliver, speaker, store, WakeRules.parse(rules))
+        turns = Turns(self.runtime, deliver, speaker, store, WakeRules.parse(rules), at_once=at_once)
         self.gateway = Gateway(sessions, [deliver, turns], store)
         await self.gateway.start()
 
@@ -167,6 +167,54 @@ async def test_a_message_retracted_before_its_turn_wakes_nobody(agent: Agent, un
     await say(agent, said(2, at=NOW))
     await until(lambda: len(agent.delivered()) == 3)
     assert agent.runtime.woken == []
+
+
+async def test_a_retracted_message_does_not_take_an_earlier_one_with_it(agent: Agent, until: Until) -> None:
+    await agent.gateway.stop()
+    await agent.start(at_once=1)
+    agent.runtime.holding = asyncio.Event()
+    elsewhere = agent.house.sessions.of(discord_session(7))
+    await elsewhere.append([said(9, mention(), at=NOW)])
+    await until(lambda: agent.runtime.woken)
+    await say(agent, said(1, mention("one"), at=NOW), said(2, mention("two"), at=NOW))
+    await until(lambda: len(agent.delivered()) == 3)
+    await asyncio.sleep(0.05)  # the turn waits for its place by now
+    await say(agent, retracted(2))
+    agent.runtime.holding.set()
+    await until(lambda: "turn.done" in agent.kinds())
+    assert agent.runtime.woken[1][2].entry_id == agent.lines()[0]["id"]
+
+
+async def test_a_runtime_that_refuses_one_entry_gets_all_the_others(agent: Agent, until: Until) -> None:
+    class Choosy(FakeRuntime):
+        async def deliver(self, session: Any, lines: Any, *, key: Any) -> None:
+            if any(b"poison" in line for line in lines):
+                raise RuntimeRefused("422")
+            await super().deliver(session, lines, key=key)
+
+    agent.runtime = Choosy()
+    await agent.gateway.stop()
+    await agent.start()
+    await say(agent, *(said(number, "poison" if number == 3 else "fine", at=NOW) for number in range(1, 9)))
+    await until(lambda: len(agent.delivered()) == 7)
+    assert [line["data"]["data"]["messageId"] for line in agent.delivered()] == ["1", "2", "4", "5", "6", "7", "8"]
+
+
+async def test_a_session_that_is_held_stays_in_the_health_while_others_go_on(agent: Agent, until: Until) -> None:
+    class Selective(FakeRuntime):
+        async def deliver(self, session: Any, lines: Any, *, key: Any) -> None:
+            if session == SESSION:
+                raise RuntimeUnavailable("403", retry_after=60)
+            await super().deliver(session, lines, key=key)
+
+    agent.runtime = Selective()
+    await agent.gateway.stop()
+    await agent.start()
+    await say(agent, said(1, at=NOW))
+    await until(lambda: not agent.health.ready)
+    await agent.house.sessions.of(discord_session(7)).append([said(1, at=NOW)])
+    await until(agent.delivered)
+    assert agent.health.problem == "403"
 
 
 async def test_an_album_wakes_once_after_it_has_been_quiet(agent: Agent, until: Until) -> None:
