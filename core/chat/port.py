@@ -76,3 +76,6 @@ class Chat(Protocol):
 
 Chats = Callable[[SessionId], Chat | None]
 """The chat that a session id names; None when its platform is off."""
+
+Veil = Callable[[str], str]
+"""Puts words in the place of a platform's own addresses and tokens, which never reach the log. JSON stays JSON."""

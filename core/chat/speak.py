@@ -12,9 +12,10 @@ from typing import Final, Protocol
 
 import msgspec
 import structlog
+from msgspec import Raw
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_exponential
 
-from core.chat.port import Chat, Chats, Mode, Part, Upload
+from core.chat.port import Chat, Chats, Mode, Part, Upload, Veil
 from core.codec import raw_json
 from core.entries import AnyEntry, AssistantMessage, ToolMessage, TurnDone, TurnStart, message_entry, turn_event
 from core.errors import ChatError, ChatOff, ChatUnavailable, ResourceError
@@ -90,11 +91,12 @@ class _Sent(msgspec.Struct):
 class Speaker:
     """Says things in the chat that a session id names; never anywhere else."""
 
-    def __init__(self, sessions: Sessions, chats: Chats, ledger: Ledger, upload: ReadUpload) -> None:
+    def __init__(self, sessions: Sessions, chats: Chats, ledger: Ledger, upload: ReadUpload, veil: Veil = str) -> None:
         self._sessions = sessions
         self._chats = chats
         self._ledger = ledger
         self._upload = upload
+        self._veil = veil
 
     async def say(self, session: SessionId, speech: Speech, *, key: str) -> Spoken:
         """Send, and write it down: as part of the turn that runs, else as a turn of its own.
@@ -105,10 +107,10 @@ class Speaker:
 
         def lines(state: SessionState) -> tuple[AnyEntry, ...]:
             if state.open_turn is not None:
-                return speech_lines(speech, spoken, turn=state.open_turn)
+                return self.lines(speech, spoken, turn=state.open_turn)
             turn, now = new_turn_id(), _now()
             start, done = turn_event(TurnStart(turn_id=turn), now=now), turn_event(TurnDone(turn_id=turn), now=now)
-            return (start, *speech_lines(speech, spoken, turn=turn), done)
+            return (start, *self.lines(speech, spoken, turn=turn), done)
 
         await self._sessions.of(session).append([Written(lines)])
         return spoken
@@ -157,7 +159,18 @@ class Speaker:
         if before is None or sent is None:
             return ()
         cut = None if before[0] == "sent" else ("Interrupted", "the gateway stopped while this was being sent")
-        return speech_lines(sent.speech, Spoken(_ids(sent), cut, sent.index), turn=turn)
+        return self.lines(sent.speech, Spoken(_ids(sent), cut, sent.index), turn=turn)
+
+    def lines(self, speech: Speech, spoken: Spoken, *, turn: TurnId) -> tuple[AnyEntry, AnyEntry]:
+        """The assistant message with the call, and the tool message with what came of it."""
+        call, now = f"call-{new_uuid()}", _now()
+        said = {"type": "tool-call", "toolCallId": call, "toolName": "send_message", "input": speech.as_input()}
+        output = {"type": "json", "value": spoken.as_output()}
+        result = {"type": "tool-result", "toolCallId": call, "toolName": "send_message", "output": output}
+        content = veiled(raw_json([said]), self._veil)
+        assistant = AssistantMessage(id=new_uuid(), timestamp=now, content=content, finish_reason="tool-calls")
+        tool = ToolMessage(id=new_uuid(), timestamp=now, content=raw_json([result]))
+        return (message_entry(assistant, now=now, turn_id=turn), message_entry(tool, now=now, turn_id=turn))
 
     async def _sent(self, key: str) -> _Sent | None:
         before = await self._ledger.outbox(f"speech:{key}")
@@ -200,15 +213,9 @@ def _pause(state: RetryCallState) -> float:
     return asked if asked is not None else _growing(state)
 
 
-def speech_lines(speech: Speech, spoken: Spoken, *, turn: TurnId) -> tuple[AnyEntry, AnyEntry]:
-    """The assistant message with the call, and the tool message with what came of it."""
-    call, now = f"call-{new_uuid()}", _now()
-    said = {"type": "tool-call", "toolCallId": call, "toolName": "send_message", "input": speech.as_input()}
-    output = {"type": "json", "value": spoken.as_output()}
-    result = {"type": "tool-result", "toolCallId": call, "toolName": "send_message", "output": output}
-    assistant = AssistantMessage(id=new_uuid(), timestamp=now, content=raw_json([said]), finish_reason="tool-calls")
-    tool = ToolMessage(id=new_uuid(), timestamp=now, content=raw_json([result]))
-    return (message_entry(assistant, now=now, turn_id=turn), message_entry(tool, now=now, turn_id=turn))
+def veiled(json: Raw, veil: Veil) -> Raw:
+    """JSON with what the veil covers replaced."""
+    return Raw(veil(bytes(json).decode()).encode())
 
 
 def _ids(sent: _Sent) -> tuple[MessageId, ...]:

@@ -1,12 +1,12 @@
 """Getting bytes from a link: from its own hosts only, only so many, and not for ever (contract 9, "Fetching")."""
 
-import ipaddress
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final
 
 import httpx
 
+from core.addresses import is_loopback
 from core.backoff import retry_after
 from core.chat.port import Link
 from core.errors import ResourceError
@@ -82,7 +82,7 @@ def _check(url: httpx.URL, hosts: frozenset[str]) -> None:
     host = url.host if url.port is None else f"{url.host}:{url.port}"
     if url.userinfo or host.lower() not in {listed.lower() for listed in hosts}:
         raise ResourceError("resource_unavailable", "the link leads to a host that is not on the list")
-    if url.scheme != "https" and not (url.scheme == "http" and _is_loopback(url.host)):
+    if url.scheme != "https" and not (url.scheme == "http" and is_loopback(url.host)):
         raise ResourceError("resource_unavailable", "the link is not https")
 
 
@@ -94,13 +94,6 @@ def _check_status(response: httpx.Response) -> None:
         raise TryLater(f"the file host answered {status}", retry_after(response.headers))
     if status != 200:
         raise ResourceError("resource_unavailable", f"the file host answered {status}")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _too_large(most: int) -> ResourceError:

@@ -10,14 +10,14 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
 from msgspec import Raw
 from msgspec.structs import replace
 
-from core.chat.speak import Speaker, Speech, Spoken, speech_lines
+from core.chat.port import Veil
+from core.chat.speak import Speaker, Speech, Spoken, veiled
 from core.entries import (
     AnyEntry,
     FailureCause,
@@ -27,19 +27,19 @@ from core.entries import (
     TurnEvent,
     TurnFailed,
     TurnStart,
-    fact_of,
     turn_event,
 )
 from core.errors import ChatOff, InvalidEntry, LogUnavailable, RuntimeCallError, UnknownEntry
 from core.ids import EntryId, TurnId, new_entry_id, new_turn_id
 from core.runtime.deliver import Deliver
 from core.runtime.foreign import accept
+from core.runtime.outlook import Candidate, Outlook, look
 from core.runtime.port import Answer, Cause, Runtime
 from core.sessions.facts import Written
 from core.sessions.receipts import Receipt, Receipts
-from core.sessions.session import Recorded, Session
+from core.sessions.session import Session
 from core.sessions.state import SessionState, key_of
-from core.wake import ALBUM_QUIET_MS, Rule, WakeRules, rule_met
+from core.wake import WakeRules, rule_met
 
 TURN_SECONDS: Final = 600.0
 MOST_AT_ONCE: Final = 4 * (os.cpu_count() or 1)
@@ -48,29 +48,6 @@ MOST_PER_MINUTE: Final = 20
 Lines = Callable[[SessionState], tuple[AnyEntry, ...]]
 
 logger = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A message that may wake, and the rule it met."""
-
-    recorded: Recorded
-    rule: Rule
-
-    @property
-    def message(self) -> MessageCreated | None:
-        fact = fact_of(self.recorded.entry)
-        return fact if isinstance(fact, MessageCreated) else None
-
-
-@dataclass(slots=True)
-class _Outlook:
-    """What stands in the log behind a receipt."""
-
-    newest: _Candidate | None = None
-    end: Receipt | None = None
-    album_until: int = 0
-    started: set[TurnId] = field(default_factory=set[TurnId])
 
 
 class Turns:
@@ -86,6 +63,7 @@ class Turns:
         receipts: Receipts,
         rules: WakeRules,
         *,
+        veil: Veil = str,
         at_once: int = MOST_AT_ONCE,
     ) -> None:
         self._runtime = runtime
@@ -93,6 +71,7 @@ class Turns:
         self._speaker = speaker
         self._receipts = receipts
         self._rules = rules
+        self._veil = veil
         self._places = asyncio.Semaphore(at_once)
 
     def cares_for(self, entry: AnyEntry) -> bool:
@@ -102,7 +81,7 @@ class Turns:
         """Run turns until no message calls for one."""
         while True:
             receipt = await self._settled(session)
-            outlook = await self._look(session, await session.resume_from(receipt))
+            outlook = await look(session, await session.resume_from(receipt), self._rules)
             if outlook.newest is None:
                 if outlook.end is not None:
                     self._receipts.put(self.name, session.id, outlook.end)
@@ -117,42 +96,12 @@ class Turns:
         if receipt is None or not receipt.note:
             return receipt
         turn, entry, position = receipt.note.split(" ")
-        outlook = await self._look(session, await session.resume_from(receipt))
+        outlook = await look(session, await session.resume_from(receipt), self._rules)
         settled = Receipt(EntryId(entry), int(position)) if turn in outlook.started else receipt._replace(note="")
         await self._receipts.put_durably(self.name, session.id, settled)
         return settled
 
-    async def _look(self, session: Session, position: int) -> _Outlook:
-        """Judge everything behind a position. An album is judged over all its parts."""
-        outlook = _Outlook()
-        albums: dict[str, int] = {}
-        state = await session.state()
-        while position < session.size:
-            chunk, position = await asyncio.to_thread(session.read_chunk, position)
-            for recorded in chunk:
-                if isinstance(recorded.entry.data, TurnStart):
-                    outlook.started.add(recorded.entry.data.turn_id)
-                candidate = self._judge(recorded, albums, state)
-                if candidate is not None:
-                    outlook.newest = candidate
-            if chunk:
-                outlook.end = Receipt(chunk[-1].entry.id, position)
-        newest = outlook.newest.message if outlook.newest else None
-        if newest is not None and newest.album is not None:
-            outlook.album_until = albums[newest.album] + ALBUM_QUIET_MS
-        return outlook
-
-    def _judge(self, recorded: Recorded, albums: dict[str, int], state: SessionState) -> _Candidate | None:
-        fact = fact_of(recorded.entry)
-        if isinstance(fact, MessageCreated):
-            if fact.album is not None:
-                albums[fact.album] = recorded.entry.timestamp
-            if state.is_retracted(key_of(fact)):
-                return None
-        rule = rule_met(recorded.entry, self._rules)
-        return _Candidate(recorded, rule) if rule is not None else None
-
-    async def _is_due(self, session: Session, outlook: _Outlook) -> bool:
+    async def _is_due(self, session: Session, outlook: Outlook) -> bool:
         """Wait for what has to come first. False: look again, as something may have come meanwhile."""
         quiet = outlook.album_until - _now()
         if quiet > 0:
@@ -177,7 +126,7 @@ class Turns:
         starts = await asyncio.to_thread(_recent_starts, session, _now() - 60_000)
         return max(0.0, (starts[0] + 60_000 - _now()) / 1000) if len(starts) >= MOST_PER_MINUTE else 0.0
 
-    async def _run(self, session: Session, candidate: _Candidate, before: Receipt | None) -> None:
+    async def _run(self, session: Session, candidate: Candidate, before: Receipt | None) -> None:
         turn, cause = new_turn_id(), candidate.recorded
         announced = (before or Receipt(EntryId("-"), 0))._replace(note=f"{turn} {cause.entry.id} {cause.end}")
         await self._receipts.put_durably(self.name, session.id, announced)
@@ -210,7 +159,7 @@ class Turns:
         handled = await _later(session, Receipt(cause.entry.id, cause.end), seen)
         await self._receipts.put_durably(self.name, session.id, handled)
 
-    async def _turn(self, session: Session, candidate: _Candidate, turn: TurnId) -> EntryId | None:
+    async def _turn(self, session: Session, candidate: Candidate, turn: TurnId) -> EntryId | None:
         """Call the runtime, write down what it returns, say its reply, end the turn. Returns what it has seen."""
         cause = Cause(candidate.recorded.entry.id, candidate.rule)
         try:
@@ -222,13 +171,27 @@ class Turns:
         except RuntimeCallError as error:
             await _fail(session, turn, type(error).__name__, str(error))
             return None
-        entries = await _accepted(session, answer.entries, turn)
+        entries = await self._accepted(session, answer.entries, turn)
         if entries:
             await _write(session, entries)
         reply = await self._reply(session, candidate.message, answer, turn)
         done = turn_event(TurnDone(turn_id=turn), now=_now())
         await _write(session, (*reply, done))
         return answer.seen
+
+    async def _accepted(self, session: Session, entries: Sequence[Raw], turn: TurnId) -> tuple[AnyEntry, ...]:
+        """What may go into the log; an id that stands there already is given anew."""
+        taken: dict[EntryId, AnyEntry] = {}
+        for raw in entries:
+            try:
+                entry = accept(veiled(raw, self._veil), turn=turn, now=_now())
+            except (InvalidEntry, UnicodeDecodeError) as error:
+                logger.warning("runtime_entry_refused", session=session.id, turn=turn, reason=str(error))
+                continue
+            if entry.id in taken or await _holds(session, entry.id):
+                entry = replace(entry, id=new_entry_id())
+            taken[entry.id] = entry
+        return tuple(taken.values())
 
     async def _reply(
         self, session: Session, message: MessageCreated | None, answer: Answer, turn: TurnId
@@ -242,25 +205,10 @@ class Turns:
             spoken = await self._speaker.send(session.id, speech, key=turn)
         except ChatOff:
             # A session without a platform: what is said there is read from the log.
-            return speech_lines(speech, Spoken(), turn=turn)
+            return self._speaker.lines(speech, Spoken(), turn=turn)
         if spoken.error is not None:
             logger.warning("reply_not_sent", session=session.id, turn=turn, reason=spoken.error[1])
-        return speech_lines(speech, spoken, turn=turn)
-
-
-async def _accepted(session: Session, entries: Sequence[Raw], turn: TurnId) -> tuple[AnyEntry, ...]:
-    """What may go into the log; an id that stands there already is given anew."""
-    taken: dict[EntryId, AnyEntry] = {}
-    for raw in entries:
-        try:
-            entry = accept(raw, turn=turn, now=_now())
-        except InvalidEntry as error:
-            logger.warning("runtime_entry_refused", session=session.id, turn=turn, reason=str(error))
-            continue
-        if entry.id in taken or await _holds(session, entry.id):
-            entry = replace(entry, id=new_entry_id())
-        taken[entry.id] = entry
-    return tuple(taken.values())
+        return self._speaker.lines(speech, spoken, turn=turn)
 
 
 async def _holds(session: Session, entry: EntryId) -> bool:

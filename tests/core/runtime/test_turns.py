@@ -226,6 +226,12 @@ async def test_an_album_wakes_once_after_it_has_been_quiet(agent: Agent, until: 
     created = [line["timestamp"] for line in agent.lines() if _kind(line) == "ishiki.message.created"]
     start = next(line["timestamp"] for line in agent.lines() if _kind(line) == "turn.start")
     assert start - created[-1] >= 1500
+    await say(agent, said(4, mention(), at=NOW, album="77"))
+    await agent.restart()
+    await until(lambda: len(agent.delivered()) == 4)
+    await say(agent, said(5, mention(), at=NOW))
+    await until(lambda: agent.kinds().count("turn.done") == 2)
+    assert len(agent.runtime.woken) == 2
 
 
 @pytest.mark.parametrize(
