@@ -24,9 +24,10 @@ class Sent:
 
 @dataclass
 class FakeChat:
-    """A platform of four-letter messages. ``refusals`` are raised in turn before anything is taken."""
+    """A platform that takes everything. ``refusals`` are raised in turn before anything is taken."""
 
     limit: int = 2000
+    knows_nonces: bool = True
     refusals: list[ChatError] = field(default_factory=list[ChatError])
     sent: list[Sent] = field(default_factory=list[Sent])
     links: dict[str, Link] = field(default_factory=dict[str, Link])

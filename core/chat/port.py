@@ -49,6 +49,11 @@ class Chat(Protocol):
     Raises `ChatUnavailable` when asking again may help and `ChatRefused` when not.
     """
 
+    @property
+    def knows_nonces(self) -> bool:
+        """Whether the same nonce again is the same message, so that a send of unknown outcome may be repeated."""
+        ...
+
     def compose(self, text: str, mode: Mode) -> list[Part]:
         """Cut a text into messages of the platform. Pure; at least one part unless the text is blank."""
         ...

@@ -26,6 +26,8 @@ from core.sessions.state import SessionState
 
 ATTEMPTS: Final = 6
 
+_UNKNOWN: Final = ("UnknownOutcome", "it may have been sent before the gateway stopped; the platform cannot tell")
+
 logger = structlog.get_logger()
 
 ReadUpload = Callable[[SessionId, str], Awaitable[Upload]]
@@ -81,10 +83,14 @@ class Spoken:
 
 
 class _Sent(msgspec.Struct):
-    """The record of a send: what was to be said, the text that was being sent, and the ids of each part that was."""
+    """The record of a send: what was to be said, the ids of each part that was, and what is under way.
+
+    ``index`` is the text, ``trying`` the number of the part that may or may not stand in the chat; 0: none.
+    """
 
     speech: Speech
     index: int = 0
+    trying: int = 0
     parts: list[list[MessageId]] = msgspec.field(default_factory=list[list[MessageId]])
 
 
@@ -121,7 +127,8 @@ class Speaker:
         if chat is None:
             raise ChatOff("the platform of this session is not configured; set its token and start again")
         sent = await self._sent(key) or _Sent(speech)
-        await self._note(session, key, "sending", sent)
+        if sent.trying and not chat.knows_nonces:
+            return Spoken(_ids(sent), _UNKNOWN, sent.index)
         missing: tuple[int, str] | None = None
         number = 0
         for index, text in enumerate(speech.messages):
@@ -134,12 +141,17 @@ class Speaker:
                 uploads, unreadable = await self._uploads(session, part)
                 if unreadable is not None and missing is None:
                     missing = (sent.index, unreadable)
+                sent.trying = number
+                await self._note(session, key, "sending", sent)
                 try:
                     ids = await _send(chat, part, uploads, speech, first=number == 1, nonce=f"{key}:{number}")
                 except ChatError as error:
+                    if error.name != _UNKNOWN[0]:
+                        sent.trying = 0
+                        await self._note(session, key, "sending", sent)
                     return Spoken(_ids(sent), (error.name, str(error)), sent.index)
                 sent.parts.append(ids)
-                await self._note(session, key, "sending", sent)
+        sent.trying = 0
         await self._note(session, key, "sent", sent)
         if missing is not None:
             return Spoken(_ids(sent), ("ResourceError", missing[1]), missing[0])

@@ -185,7 +185,8 @@ class Resources:
 
     @contextmanager
     def _receive(self, path: Path) -> Generator[Incoming]:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in [*reversed(path.parent.parents), path.parent]:
+            folder.mkdir(mode=0o700, exist_ok=True)  # with `parents` the mode would be the last one's only
         incoming = Incoming(path.with_name(f".{path.name}.{secrets.token_hex(4)}"))
         try:
             yield incoming

@@ -45,9 +45,21 @@ def accept(raw: Raw, *, turn: TurnId, now: int) -> AnyEntry:
     _check(kind, read)
     order = {name: place for place, name in enumerate(read.data.__struct_encode_fields__)}
     ordered = dict(sorted(data.items(), key=lambda member: order.get(member[0], len(order))))
-    crossed = "id" in data and _text(data["id"]) == entry.id
-    entry_id = new_entry_id() if crossed else entry.id
-    return replace(entry, id=entry_id, data=Unknown(raw=Raw(msgspec.json.encode(ordered))))
+    entry = replace(entry, data=Unknown(raw=Raw(msgspec.json.encode(ordered))))
+    return renumbered(entry, entry.id) if message_id(entry) == entry.id else entry
+
+
+def message_id(entry: AnyEntry) -> str | None:
+    """The message's own id in an accepted entry; None where it is no message."""
+    return _text(members_of(entry.data.raw).get("id")) if entry.type == "message" else None
+
+
+def renumbered(entry: AnyEntry, taken: str) -> AnyEntry:
+    """The entry with another id in the place of one that is taken."""
+    if entry.id == taken:
+        return replace(entry, id=new_entry_id())
+    data = members_of(entry.data.raw) | {"id": raw_json(new_uuid())}
+    return replace(entry, data=Unknown(raw=Raw(msgspec.json.encode(data))))
 
 
 def _check(kind: str, read: AnyEntry) -> None:

@@ -39,8 +39,12 @@ class Outlook:
     started: set[TurnId] = field(default_factory=set[TurnId])
 
 
-async def look(session: Session, position: int, rules: WakeRules) -> Outlook:
-    """Judge everything behind a position. An album is judged over all its parts, and wakes once."""
+async def look(session: Session, position: int, rules: WakeRules, *, since: int) -> Outlook:
+    """Judge everything behind a position. An album is judged over all its parts, and wakes once.
+
+    ``since`` is when this process began to listen, in ms: the quiet after an album's last part is counted from there at
+    the earliest, as parts may have come while nobody did.
+    """
     outlook = Outlook()
     albums: dict[str, int] = {}
     woken = await asyncio.to_thread(lambda: set(_albums_before(session, position, rules)))
@@ -63,7 +67,7 @@ async def look(session: Session, position: int, rules: WakeRules) -> Outlook:
             outlook.end = Receipt(chunk[-1].entry.id, position)
     newest = outlook.newest.message if outlook.newest else None
     if newest is not None and newest.album is not None:
-        outlook.album_until = albums[newest.album] + ALBUM_QUIET_MS
+        outlook.album_until = max(albums[newest.album], since) + ALBUM_QUIET_MS
     return outlook
 
 

@@ -14,7 +14,6 @@ from typing import Final
 
 import structlog
 from msgspec import Raw
-from msgspec.structs import replace
 
 from core.chat.port import Veil
 from core.chat.speak import Speaker, Speech, Spoken, veiled
@@ -30,9 +29,9 @@ from core.entries import (
     turn_event,
 )
 from core.errors import ChatOff, InvalidEntry, LogUnavailable, RuntimeCallError, UnknownEntry
-from core.ids import EntryId, TurnId, new_entry_id, new_turn_id
+from core.ids import EntryId, TurnId, new_turn_id
 from core.runtime.deliver import Deliver
-from core.runtime.foreign import accept
+from core.runtime.foreign import accept, message_id, renumbered
 from core.runtime.outlook import Candidate, Outlook, look
 from core.runtime.port import Answer, Cause, Runtime
 from core.sessions.facts import Written
@@ -73,6 +72,7 @@ class Turns:
         self._rules = rules
         self._veil = veil
         self._places = asyncio.Semaphore(at_once)
+        self._since = _now()
 
     def cares_for(self, entry: AnyEntry) -> bool:
         return rule_met(entry, self._rules) is not None
@@ -81,7 +81,7 @@ class Turns:
         """Run turns until no message calls for one."""
         while True:
             receipt = await self._settled(session)
-            outlook = await look(session, await session.resume_from(receipt), self._rules)
+            outlook = await look(session, await session.resume_from(receipt), self._rules, since=self._since)
             if outlook.newest is None:
                 if outlook.end is not None:
                     self._receipts.put(self.name, session.id, outlook.end)
@@ -96,7 +96,7 @@ class Turns:
         if receipt is None or not receipt.note:
             return receipt
         turn, entry, position = receipt.note.split(" ")
-        outlook = await look(session, await session.resume_from(receipt), self._rules)
+        outlook = await look(session, await session.resume_from(receipt), self._rules, since=self._since)
         settled = Receipt(EntryId(entry), int(position)) if turn in outlook.started else receipt._replace(note="")
         await self._receipts.put_durably(self.name, session.id, settled)
         return settled
@@ -181,17 +181,20 @@ class Turns:
 
     async def _accepted(self, session: Session, entries: Sequence[Raw], turn: TurnId) -> tuple[AnyEntry, ...]:
         """What may go into the log; an id that stands there already is given anew."""
-        taken: dict[EntryId, AnyEntry] = {}
+        taken: list[AnyEntry] = []
+        ids: set[str] = set()
         for raw in entries:
             try:
                 entry = accept(veiled(raw, self._veil), turn=turn, now=_now())
             except (InvalidEntry, UnicodeDecodeError) as error:
                 logger.warning("runtime_entry_refused", session=session.id, turn=turn, reason=str(error))
                 continue
-            if entry.id in taken or await _holds(session, entry.id):
-                entry = replace(entry, id=new_entry_id())
-            taken[entry.id] = entry
-        return tuple(taken.values())
+            for known in (entry.id, message_id(entry)):
+                if known is not None and (known in ids or await session.holds_id(known)):
+                    entry = renumbered(entry, known)
+            ids |= {entry.id, message_id(entry) or entry.id}
+            taken.append(entry)
+        return tuple(taken)
 
     async def _reply(
         self, session: Session, message: MessageCreated | None, answer: Answer, turn: TurnId
@@ -209,14 +212,6 @@ class Turns:
         if spoken.error is not None:
             logger.warning("reply_not_sent", session=session.id, turn=turn, reason=spoken.error[1])
         return self._speaker.lines(speech, spoken, turn=turn)
-
-
-async def _holds(session: Session, entry: EntryId) -> bool:
-    try:
-        await session.position_after(entry)
-    except UnknownEntry:
-        return False
-    return True
 
 
 async def _fail(session: Session, turn: TurnId, name: str, message: str) -> None:

@@ -7,19 +7,21 @@ what the file really holds, and file order is the order of the calls.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import structlog
+from msgspec.structs import replace as changed
 
 from core.codec import decode, encode
+from core.content import parse, render, without_sources
 from core.entries import AnyEntry, FailureCause, MessageCreated, MessageDeleted, TurnFailed, fact_of, turn_event
 from core.errors import InvalidEntry, UnknownEntry
 from core.ids import EntryId, SessionId, TurnId
 from core.log.port import Line, Log
-from core.sessions.facts import Fact, Media, Written
+from core.sessions.facts import Fact, Media, Said, Written
 from core.sessions.receipts import Receipt
-from core.sessions.state import Draft, MessageKey, SessionState, Standing, fold, fold_message
+from core.sessions.state import Draft, MessageKey, SessionState, Standing, fold, fold_message, key_of
 from core.sidecars import Sidecar, write_sidecar
 
 LOADED_BYTES: Final = 512 * 1024
@@ -174,6 +176,10 @@ class Session:
         """The position after an entry. Raises `UnknownEntry`."""
         return await asyncio.to_thread(self._find, entry)
 
+    async def holds_id(self, text: str) -> bool:
+        """Whether that is the id of a line or of a message in the log."""
+        return await asyncio.to_thread(self._holds_id, text)
+
     async def resume_from(self, receipt: Receipt | None) -> int:
         """The position that a follower goes on from: after its receipt, wherever that entry stands by now.
 
@@ -221,6 +227,7 @@ class Session:
         state = await self.state()
         await self._close_open_turn(state)
         await self._recall(state, group)
+        await self._fill_quotes(group)
         batch = self._decide(state, group)
         added = await self._commit(state, batch)
         position = 0
@@ -285,6 +292,12 @@ class Session:
             if found is not None:
                 state.remember(key, found)
 
+    async def _fill_quotes(self, group: Sequence[_Waiting]) -> None:
+        """A quoted message that the platform sent no copy of is quoted as the log has it (log-format 7.1)."""
+        for waiting in group:
+            if any(isinstance(fact, Said) and _is_bare(fact) for fact in waiting.facts):
+                waiting.facts = await asyncio.to_thread(self._filled_all, waiting.facts)
+
     # --- reading: all of it blocks --------------------------------------------------------------------------------
 
     def _fold_tail(self) -> SessionState:
@@ -302,6 +315,25 @@ class Session:
             state.inherited_turn = state.open_turn
         return state
 
+    def _filled_all(self, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+        return tuple(self._filled(fact) for fact in facts)
+
+    def _filled(self, fact: Fact) -> Fact:
+        if not isinstance(fact, Said) or not _is_bare(fact):
+            return fact
+        message, quote = fact.message, fact.message.quote
+        assert quote is not None
+        shown: MessageCreated | None = None
+        for recorded in self.about(key_of(message)._replace(message_id=quote.id)):
+            about = fact_of(recorded.entry)
+            if isinstance(about, MessageDeleted):
+                return fact
+            shown = about if isinstance(about, MessageCreated) else shown
+        if shown is None:
+            return fact
+        quote = changed(quote, content=render(without_sources(parse(shown.content))), user=quote.user or shown.user)
+        return replace(fact, message=changed(message, quote=quote))
+
     def _look_up(self, key: MessageKey) -> Standing | None:
         standing: Standing | None = None
         for recorded in self.about(key):
@@ -316,6 +348,13 @@ class Session:
             if recorded is not None and recorded.entry.id == entry:
                 return recorded.end
         raise UnknownEntry("the log holds no entry of that id")
+
+    def _holds_id(self, text: str) -> bool:
+        for line in self._log.search_back(f'"{text}"'.encode("utf-8", "replace")):
+            recorded = self._decode(line)
+            if recorded is not None and text in {recorded.entry.id, getattr(recorded.entry.data, "id", None)}:
+                return True
+        return False
 
     def _resume(self, receipt: Receipt) -> int:
         if receipt.position <= self._log.size:
@@ -336,6 +375,12 @@ class Session:
                 number = self._log.number_at(line.start)
                 logger.warning("log_line_skipped", session=self.id, line=number, reason=str(error))
             return None
+
+
+def _is_bare(fact: Said) -> bool:
+    """Whether it quotes a message of its own chat by number alone."""
+    quote = fact.message.quote
+    return quote is not None and quote.content is None and quote.channel is None
 
 
 def _is_about(entry: AnyEntry, key: MessageKey) -> bool:

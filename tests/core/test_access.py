@@ -71,3 +71,11 @@ def test_the_order_of_rules_does_not_matter_and_excluding_always_wins(some: list
     assert not (forwards.admit(visit) and forwards.excludes(visit))
     more = AllowRules.parse(",".join([*some, "!*"]))
     assert not more.admit(visit)
+
+
+def test_a_chat_that_is_kept_out_is_kept_out_as_a_business_chat_too() -> None:
+    visit = Visit(ChannelId("20001"), user=UserId("20001"), direct=True, business=True)
+    assert AllowRules.parse("business").admit(visit)
+    assert not AllowRules.parse("20001").admit(visit)
+    assert not AllowRules.parse("business,!20001").admit(visit)
+    assert not AllowRules.parse("*,!20001").admit(visit)

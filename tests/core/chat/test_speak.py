@@ -1,5 +1,6 @@
 """Speaking: parts, repeats, refusals, and what is written down about it."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -114,3 +115,30 @@ async def test_a_platform_that_is_off_is_said_so_and_nothing_is_written(house: H
     with pytest.raises(ChatOff):
         await a_speaker(house, None).say(SESSION, Speech(("hi",), "raw"), key="k")
     assert len(lines_of(house)) == 1
+
+
+@pytest.mark.parametrize("knows_nonces", [True, False])
+async def test_a_part_of_unknown_outcome_is_repeated_only_where_the_platform_knows_nonces(
+    house: House, *, knows_nonces: bool
+) -> None:
+    class Dying(FakeChat):
+        async def send(self, *arguments: Any, **named: Any) -> Any:
+            ids = await super().send(*arguments, **named)
+            if len(self.sent) == 2:
+                await asyncio.Event().wait()
+            return ids
+
+    dying, later = Dying(limit=2), FakeChat(limit=2, knows_nonces=knows_nonces)
+    speech = Speech(("abcdef",), "raw")
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await a_speaker(house, dying).send(SESSION, speech, key="k")
+    spoken = await a_speaker(house, later).send(SESSION, speech, key="k")
+    if knows_nonces:
+        assert [(sent.text, sent.nonce) for sent in later.sent] == [("cd", "k:2"), ("ef", "k:3")]
+        assert spoken.ok
+    else:
+        assert later.sent == []
+        assert spoken.ids == ("9001",)
+        assert spoken.error is not None
+        assert spoken.error[0] == "UnknownOutcome"

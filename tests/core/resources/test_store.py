@@ -87,6 +87,8 @@ async def test_an_artifact_is_kept_under_the_hash_of_its_bytes(house: House) -> 
     url = resources.put_artifact(SESSION, "screenshot", PNG, filename="page.png")
     assert resources.put_artifact(SESSION, "screenshot", PNG) == url
     assert url.startswith("artifact://screenshot/")
+    for folder in (house.sessions.folder(SESSION) / "resources").rglob("*"):
+        assert stat.S_IMODE(folder.stat().st_mode) == (0o700 if folder.is_dir() else 0o600)
     upload = await resources.upload(SESSION, url)
     assert (upload.name, upload.media_type, upload.content) == ("page.png", "image/png", PNG)
 

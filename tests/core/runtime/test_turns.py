@@ -284,13 +284,15 @@ async def test_entries_of_a_runtime_become_one_compact_line_each_in_the_formats_
     pretty = """{
       "type": "message", "turnId": "elsewhere", "id": "CAUSE",
       "data": {"content": [ {"type": "text", "text": "a\\nb"} ], "usage": null,
-               "role": "assistant", "zz": 1.50, "id": "m"}
+               "role": "assistant", "zz": 1.50, "id": "MESSAGE"}
     }"""
     await say(agent, said(1, at=NOW))
-    cause = agent.lines()[0]["id"]
+    cause, message = agent.lines()[0]["id"], agent.lines()[0]["data"]["id"]
     same = '{"type":"ishiki.compact","id":"x","data":{"summary":"\\ud83d","lastEntryId":"a"}}'
     tool = '{"type":"message","data":{"role":"tool","content":"no list"}}'
-    entries = tuple(Raw(text.encode()) for text in (pretty.replace("CAUSE", cause), same, same, tool))
+    entries = tuple(
+        Raw(text.encode()) for text in (pretty.replace("CAUSE", cause).replace("MESSAGE", message), same, same, tool)
+    )
     agent.runtime.answers = [Answer(entries=entries)]
     await say(agent, said(2, mention(), at=NOW))
     await until(lambda: "turn.done" in agent.kinds())
@@ -300,6 +302,7 @@ async def test_entries_of_a_runtime_become_one_compact_line_each_in_the_formats_
     assert members == ["id", "timestamp", "role", "content", "zz"]
     assert '"content":[{"type":"text","text":"a\\nb"}],"zz":1.50}' in raw[3]
     ids = [line["id"] for line in agent.lines()]
+    ids += [line["data"]["id"] for line in agent.lines() if "id" in line["data"]]
     assert len(set(ids)) == len(ids)
     assert agent.lines()[3]["turnId"] == agent.lines()[2]["turnId"]
     assert "\\ud83d" in raw[4]

@@ -11,9 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from core.entries import AnyEntry, MessageCreated, MessageDeleted, TurnFailed, TurnStart, fact_of, turn_event
+from core.entries import AnyEntry, MessageCreated, MessageDeleted, Quote, TurnFailed, TurnStart, fact_of, turn_event
 from core.errors import LogUnavailable, UnknownEntry
-from core.ids import EntryId, TurnId
+from core.ids import EntryId, MessageId, TurnId
 from core.log.memory import MemoryLog
 from core.sessions.facts import Fact, Said, Written
 from core.sessions.receipts import Receipt
@@ -402,3 +402,17 @@ async def test_facts_that_cannot_be_written_fail_alone_and_leave_no_trace_in_mem
     with pytest.raises(ZeroDivisionError):
         await bad
     assert [recorded.entry.data.data.message_id for recorded in await again] == ["3"]
+
+
+async def test_a_quote_without_content_is_filled_from_the_log_unless_it_was_retracted(house: House) -> None:
+    session = house.sessions.of(SESSION)
+    picture = '<img src="asset://x" title="cat"/>'
+    bare = Quote(id=MessageId("1"))
+    await session.append([said(1, "tea?"), said(1, f"coffee? {picture}", edited_at=1_793_600_005_000)])
+    [recorded] = await session.append([said(2, "yes", quote=bare)])
+    quote = recorded.entry.data.data.quote
+    assert (quote.content, quote.user.name) == ('coffee? <img title="cat"/>', "Mona")
+    await session.append([retracted(1)])
+    for number, quoted in ((3, bare), (4, Quote(id=MessageId("77")))):
+        [recorded] = await session.append([said(number, "yes", quote=quoted)])
+        assert recorded.entry.data.data.quote == quoted
