@@ -112,6 +112,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
             speaker=speaker,
             store=store,
             health=health,
+            data=folder,
             access=Access(
                 host=settings.ishiki_http_host,
                 token=_secret(settings.ishiki_http_token),
@@ -194,12 +195,19 @@ async def run_until_signal(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    await serve(settings, stop, ready=_announce)
+    await serve(settings, stop, ready=lambda app: _announce(app, settings))
 
 
-def _announce(app: App) -> None:
+def _announce(app: App, settings: Settings) -> None:
     if not app.doors:
         logger.warning("no_platform", cure="set DISCORD_TOKEN or TELEGRAM_TOKEN; .env.example lists all settings")
+    for name, rules in (("discord", settings.discord_allow), ("telegram", settings.telegram_allow)):
+        if name in app.doors and not rules.including:
+            logger.warning("nobody_let_in", platform=name, cure=f"say who may use the bot with {name.upper()}_ALLOW")
+    if settings.ishiki_runtime_url is None:
+        logger.info(
+            "no_runtime", cure="ISHIKI_RUNTIME_URL names one; without it everything is recorded and nobody woken"
+        )
     logger.info("started", platforms=sorted(app.doors), api=app.web.address)
 
 

@@ -6,6 +6,7 @@ error, with the cure. Heavy imports stand inside the commands that need them, so
 
 import asyncio
 import sys
+from importlib.metadata import version
 from typing import Annotated, Final
 
 import typer
@@ -26,6 +27,22 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(bots.logs.app, name="log")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ishiki-bots {version('ishiki-bots')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """What stands before the command."""
 
 
 @app.command()

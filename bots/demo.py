@@ -7,11 +7,13 @@ a runtime is called over HTTP, and the log is a folder that stays for a person t
 import asyncio
 import base64
 import os
+import shlex
 import sys
+import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic import SecretStr
 from rich.console import Console
@@ -37,6 +39,7 @@ PICTURE: Final = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAGklEQVR42mP8z8BQz0ACYCJF8aiGUQ1Dk2YAVdcBH/sTpGAAAAAASUVORK5CYII="
 )
 
+T = TypeVar("T")
 console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
@@ -49,14 +52,15 @@ class Scene:
         self._shown = 0
         console.print(Text(f"\n{title}  ", style="bold").append(session, style="dim"))
 
-    async def act(self, told: str, deed: Awaitable[object], until: Callable[[list[AnyEntry]], bool]) -> None:
-        """Do something as a person, and show the lines that come of it."""
+    async def act(self, told: str, deed: Awaitable[T], until: Callable[[list[AnyEntry]], bool]) -> T:
+        """Do something as a person, and show the lines that come of it. Returns what the deed gives."""
         console.print(Text(f"  {told}", style="cyan"))
-        await deed
+        done = await deed
         entries = await self._wait(until)
         for entry in entries[self._shown :]:
             console.print(Text(f"    + {describe(entry)}"))
         self._shown = len(entries)
+        return done
 
     async def _wait(self, until: Callable[[list[AnyEntry]], bool]) -> list[AnyEntry]:
         async with asyncio.timeout(WITHIN):
@@ -112,7 +116,8 @@ async def think(turn: Turn) -> dict[str, object]:
         elif entry["data"].get("type") == "ishiki.message.deleted":
             texts.pop(fact["messageId"], None)
     side = "right" if any("right" in text for text in texts.values()) else "left"
-    return {"reply": f"On the **{side}**. I was told `{len(texts)}` messages, and woken by rule *{turn.rule}*."}
+    told = f"`{len(texts)}` {'message' if len(texts) == 1 else 'messages'}"
+    return {"reply": f"On the **{side}**, as far as I know. I was told {told}, and woken by rule *{turn.rule}*."}
 
 
 async def play(*, keep: bool = False) -> None:
@@ -150,7 +155,7 @@ async def play(*, keep: bool = False) -> None:
                 await on_telegram_business(app, telegram),
             ]
             if keep:
-                await talk(discord, telegram)
+                sessions += await talk(discord, telegram)
         finally:
             stop.set()
             await serving
@@ -164,11 +169,10 @@ async def on_discord(app: App, discord: DiscordSandbox) -> SessionId:
     session = discord_session(channel.id)
     scene = Scene(app, "Discord, channel #kitchen", session)
     text = "the kettle is in the left cupboard"
-    await scene.act(f"Mona says: {text}", mona.say(channel, text), created)
-    message = discord.history(channel)[-1]
+    message = await scene.act(f"Mona says: {text}", mona.say(channel, text), created)
     await scene.act("Mona edits it: left becomes right", mona.edit(message, text.replace("left", "right")), created)
-    await scene.act("Jiro says something hasty", jiro.say(channel, "I broke the kettle!"), created)
-    await scene.act("Jiro takes it back", jiro.delete(discord.history(channel)[-1]), deleted)
+    hasty = await scene.act("Jiro says something hasty", jiro.say(channel, "I broke the kettle!"), created)
+    await scene.act("Jiro takes it back", jiro.delete(hasty), deleted)
     picture = DiscordFile("cupboards.png", PICTURE, "image/png")
     question = f"<@{discord.bot.id}> is it this one?"
     asked = jiro.say(channel, question, files=[picture])
@@ -184,8 +188,7 @@ async def on_telegram(app: App, telegram: TelegramSandbox) -> SessionId:
     session = telegram_session(group.id)
     scene = Scene(app, "Telegram, group Film club", session)
     text = "the film is on the left screen"
-    await scene.act(f"Mona says: {text}", mona.say(group, text), created)
-    message = telegram.history(group)[-1]
+    message = await scene.act(f"Mona says: {text}", mona.say(group, text), created)
     await scene.act("Mona edits it: left becomes right", mona.edit(message, text.replace("left", "right")), created)
     picture = TelegramFile("poster.png", PICTURE, "image/png", width=16, height=16)
     asked = jiro.say(group, f"@{telegram.bot.username} is it this one?", photo=picture)
@@ -202,40 +205,65 @@ async def on_telegram_business(app: App, telegram: TelegramSandbox) -> SessionId
     chat = guest.business_chat(connection)
     session = telegram_session(chat.id, connection.id)
     scene = Scene(app, "Telegram, Mona's business chat with Jiro", session)
-    await scene.act("Jiro says something hasty", guest.say(chat, "I broke the projector!"), created)
-    await scene.act("Jiro takes it back", guest.delete(telegram.history(chat)[-1]), deleted)
+    asked = guest.say(chat, "I broke the projector! Which side was it on?")
+    hasty = await scene.act("Jiro asks something hasty", asked, answered)
+    answer = await telegram.bot_message(chat, within=WITHIN)
+    console.print(Text(f"  Ishiki answers in the chat: {for_terminal(answer.text)}", style="green"))
+    await scene.act("Jiro takes it back", guest.delete(hasty), deleted)
     return session
 
 
-async def talk(discord: DiscordSandbox, telegram: TelegramSandbox) -> None:
+async def talk(discord: DiscordSandbox, telegram: TelegramSandbox) -> list[SessionId]:
     """Let a person at the terminal write to the bot on either platform, until end of input or Ctrl-C."""
-    mona, on_telegram = discord.user("You"), telegram.user("You")
-    direct = discord.dm(mona)
+    here, there = discord.user("You"), telegram.user("You")
+    direct, private = discord.dm(here), there.private_chat
     console.print("\nIt goes on. Type  d TEXT  to write to the bot on Discord,  t TEXT  on Telegram; Ctrl-D ends.")
-    while line := await asyncio.to_thread(sys.stdin.readline):
-        platform, _, text = line.strip().partition(" ")
-        if platform == "d" and text:
-            await mona.say(direct, text)
-            answer = (await discord.bot_message(direct, within=WITHIN)).content
-        elif platform == "t" and text:
-            await on_telegram.say(on_telegram.private_chat, text)
-            answer = (await telegram.bot_message(on_telegram.private_chat, within=WITHIN)).text
-        else:
-            console.print("d or t, a blank, and a text")
-            continue
-        console.print(Text(f"  Ishiki: {for_terminal(answer)}", style="green"))
+    try:
+        async for line in typed_lines():
+            platform, _, text = line.strip().partition(" ")
+            if platform == "d" and text:
+                await here.say(direct, text)
+                answer = (await discord.bot_message(direct, within=WITHIN)).content
+            elif platform == "t" and text:
+                await there.say(private, text)
+                answer = (await telegram.bot_message(private, within=WITHIN)).text
+            else:
+                console.print("d or t, a blank, and a text")
+                continue
+            console.print(Text(f"  Ishiki: {for_terminal(answer)}", style="green"))
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        assert task is not None
+        task.uncancel()  # Ctrl-C ends the talk, not the demo
+    return [discord_session(direct.id), telegram_session(private.id)]
+
+
+async def typed_lines() -> AsyncIterator[str]:
+    """Lines of standard input. Its thread does not hold up the end of the program, as it may wait for ever."""
+    loop, lines = asyncio.get_running_loop(), asyncio.Queue[str]()
+
+    def read() -> None:
+        while line := sys.stdin.readline():
+            loop.call_soon_threadsafe(lines.put_nowait, line)
+        loop.call_soon_threadsafe(lines.put_nowait, "")
+
+    threading.Thread(target=read, name="typed lines", daemon=True).start()
+    while line := await lines.get():
+        yield line
 
 
 def summarise(folder: Path, sessions: list[SessionId]) -> None:
     """What is left behind, and how to look at it."""
     console.print()
-    for session in sessions:
-        path = folder / "runtimes" / session / "events.jsonl"
+    for path in (folder / "runtimes" / session / "events.jsonl" for session in sessions):
+        if not path.exists():
+            continue  # nothing was said there
         findings = list(audit.check(View(path, []), path.parent / "resources" / "assets"))
         for finding in findings:
             console.print(f"{path}: line {finding.line}: {finding.message}")
         console.print(f"{path}: {'see above' if findings else 'every line as the format says'}")
+    quoted, command = shlex.quote(str(folder)), shlex.quote(sys.argv[0])
     console.print(
-        f"\nLook at it:  ISHIKI_DATA_DIR={folder} ishiki log timeline\n"
-        f"             jq -r .type {folder}/runtimes/*/events.jsonl | sort | uniq -c"
+        f"\nLook at it:  ISHIKI_DATA_DIR={quoted} {command} log timeline\n"
+        f"             jq -r .type {quoted}/runtimes/*/events.jsonl | sort | uniq -c"
     )

@@ -1,7 +1,7 @@
 """The only reader of the environment (contract section 4). `.env.example` names every key with a comment."""
 
 import difflib
-import ipaddress
+import io
 import os
 import re
 from collections.abc import Mapping
@@ -10,11 +10,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from core.access import AllowRules
+from core.addresses import is_loopback
 from core.errors import IshikiError
 from core.wake import WakeRules
 
@@ -30,6 +32,7 @@ SECRET_KEYS = frozenset(
 )
 
 
+_HOST = re.compile(r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?")
 _ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?/?")
 
 
@@ -46,6 +49,13 @@ class Admin(NamedTuple):
 
 def _names(text: object) -> object:
     return tuple(word.strip() for word in text.split(",") if word.strip()) if isinstance(text, str) else text
+
+
+def _hosts(text: object) -> object:
+    hosts = _names(text)
+    if isinstance(text, str) and not all(_HOST.fullmatch(host) for host in text.replace(",", " ").split()):
+        raise ValueError("not a list of host or host:port")
+    return hosts
 
 
 def _admins(text: object) -> object:
@@ -65,8 +75,10 @@ def _admins(text: object) -> object:
 def _url(*schemes: str) -> AfterValidator:
     def check(text: str) -> str:
         parts = urlsplit(text)
-        if parts.scheme not in schemes or not parts.hostname or parts.username or parts.query or parts.fragment:
+        if parts.scheme not in schemes or not parts.hostname:
             raise ValueError(f"not a URL that begins with {' or '.join(f'{scheme}://' for scheme in schemes)}")
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise ValueError("a URL without user, password, query and fragment")
         return text
 
     return AfterValidator(check)
@@ -87,7 +99,7 @@ def _rules(text: object) -> object:
 
 
 HttpUrl = Annotated[str, _url("http", "https")]
-Hosts = Annotated[tuple[str, ...], BeforeValidator(_names)]
+Hosts = Annotated[tuple[str, ...], BeforeValidator(_hosts)]
 Origins = Annotated[tuple[str, ...], BeforeValidator(_origins)]
 Rules = Annotated[AllowRules, BeforeValidator(_rules)]
 
@@ -155,17 +167,15 @@ class Settings(BaseSettings):
 
 def load(environment: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> Settings:
     """Read ``.env`` and the environment, which wins. Raises `SettingsRefused`."""
-    given: dict[str, str] = {}
-    if dotenv is not None and dotenv.is_file():
-        try:
-            given |= {key: value for key, value in dotenv_values(dotenv).items() if value is not None}
-        except (OSError, UnicodeDecodeError) as error:
-            raise SettingsRefused(f"{dotenv} cannot be read ({type(error).__name__}); make it a UTF-8 text") from error
+    written = _read(dotenv) if dotenv is not None and dotenv.is_file() else {}
+    given = dict(written)
     given |= os.environ if environment is None else environment
     known = {name.upper(): name for name in Settings.model_fields}
     for key in sorted(given):
-        if key.startswith("ISHIKI_") and key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
+        near = difflib.get_close_matches(key.upper(), known, n=1, cutoff=0.85)
+        # A file of ours says nothing by chance; in the environment other programs have names like ours.
+        misspelt = key.startswith("ISHIKI_") or (key in written and near)
+        if key not in known and misspelt:
             hint = f"; did you mean {near[0]}?" if near else "; .env.example lists all keys"
             raise SettingsRefused(f"{key} is no setting of ishiki{hint}")
     values = {name: given[key].strip() for key, name in known.items() if given.get(key, "").strip()}
@@ -177,10 +187,28 @@ def load(environment: Mapping[str, str] | None = None, dotenv: Path | None = Pat
     return settings
 
 
+def _read(dotenv: Path) -> dict[str, str]:
+    """The file beside the environment. A line that is no setting is named, as it may be a token that nobody reads."""
+    try:
+        text = dotenv.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SettingsRefused(f"{dotenv} cannot be read ({error.strerror}); check its owner and rights") from error
+    except UnicodeDecodeError as error:
+        raise SettingsRefused(f"{dotenv} cannot be read as UTF-8; save it as such") from error
+    for line in parse_stream(io.StringIO(text)):
+        if line.error or (line.key is not None and line.value is None):
+            text_before = line.original.string[: -len(line.original.string.lstrip()) or None]
+            number = line.original.line + text_before.count("\n")
+            raise SettingsRefused(f"{dotenv}, line {number}: that is no setting; write KEY=value")
+    return {key: value for key, value in dotenv_values(stream=io.StringIO(text)).items() if value is not None}
+
+
 def _explain(error: ErrorDetails, values: Mapping[str, str]) -> str:
     name = str(error["loc"][0])
     key = name.upper()
-    shown = "the value given" if key in SECRET_KEYS else repr(values.get(name, "")[:100])
+    given = values.get(name, "")
+    # What stands before an @ may be a password.
+    shown = "the value given" if key in SECRET_KEYS or "@" in given else repr(given[:100])
     wanted = Settings.model_fields[name].description
     reason = error["msg"].removeprefix("Value error, ")
     return f"{key}: {shown} does not do ({reason[:1].lower()}{reason[1:]}); wanted is {wanted}"
@@ -212,11 +240,3 @@ def _cross_check(settings: Settings) -> None:
             "ISHIKI_MODEL: the built-in agent is not in this version; "
             "leave it empty, and set ISHIKI_RUNTIME_URL to wake a runtime of yours"
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a listener on that host."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

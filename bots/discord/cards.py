@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import discord
 
-from core.content import Element, Node, joined, plain_text
+from core.content import Element, Node, in_lines
 
 Read = Callable[[str], list[Node]]
 """Reads a text in Discord's Markdown."""
@@ -36,15 +36,6 @@ def embed_in_words(embed: discord.Embed, read: Read) -> list[Node]:
 def components_in_words(components: Sequence[object], read: Read) -> list[Node]:
     """The texts, and what can be pressed or chosen in brackets, a line each."""
     return in_lines(_pieces(components, read))
-
-
-def in_lines(pieces: Sequence[Sequence[Node]] | Iterator[Sequence[Node]]) -> list[Node]:
-    """The pieces that have something to read, a line each."""
-    nodes: list[Node] = []
-    for piece in pieces:
-        if plain_text(piece).strip():
-            nodes.extend(["\n", *piece] if nodes else piece)
-    return joined(nodes)
 
 
 def _pieces(components: Sequence[object], read: Read) -> Iterator[Sequence[Node]]:

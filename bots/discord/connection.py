@@ -15,8 +15,8 @@ import yarl
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from bots.discord.convert import milliseconds
 from bots.discord.payloads import completed
+from core.clock import milliseconds
 
 LONGEST_LIMIT: Final = 30.0
 """Seconds of a rate limit that the library waits for by itself; longer ones it raises."""

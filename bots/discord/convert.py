@@ -6,30 +6,32 @@ a payload lacks ``author``, ``mentions``, ``mention_roles`` or ``components``, t
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 import discord
 from msgspec.structs import replace as changed
 
-from bots.discord.cards import Read, components_in_words, embed_in_words, in_lines, poll_in_words
+from bots.discord.cards import Read, components_in_words, embed_in_words, poll_in_words
 from bots.discord.markdown import Names, read_markdown
-from bots.discord.media import files_of, media_of
+from bots.discord.media import Source, files_of, media_of
 from bots.discord.notices import PLAIN_TYPES, notice
+from bots.discord.people import Me, author_of
 from bots.discord.veil import Veil
 from core.access import Visit
-from core.content import Element, Node, joined, render
+from core.clock import milliseconds
+from core.content import Element, Node, in_lines, joined, render, without_sources
 from core.entries import Author, Forward, MessageCreated, MessageDeleted, Place, Quote, Via
-from core.ids import ChannelId, MessageId, UserId
+from core.ids import ChannelId, MessageId, SessionId, UserId, discord_session
 from core.sessions.facts import Retracted, Said
+
+Deletion: TypeAlias = discord.RawMessageDeleteEvent | discord.RawBulkMessageDeleteEvent
 
 HIDDEN: Final = "[a message whose content Discord does not show to this bot]"
 _EMPTY: Final = "[an empty message]"
 _REPLIES: Final = PLAIN_TYPES - {discord.MessageType.default}
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def message_created(message: discord.Message, *, self_id: UserId, veil: Veil, sent_at: int | None = None) -> Said:
+def message_created(message: discord.Message, *, me: Me, veil: Veil, sent_at: int | None = None) -> Said:
     """A message as Discord shows it now, for a new one and for an edited one alike.
 
     ``sent_at`` is the payload's time in ms, which the library does not keep; its id tells it too.
@@ -37,8 +39,8 @@ def message_created(message: discord.Message, *, self_id: UserId, veil: Veil, se
     return Said(
         message=MessageCreated(
             platform="discord",
-            self_id=self_id,
-            channel_id=ChannelId(str(message.channel.id)),
+            self_id=me.id,
+            channel_id=_channel_id(message),
             message_id=MessageId(str(message.id)),
             timestamp=sent_at if sent_at is not None else milliseconds(message.created_at),
             content=veil.over(render(_content(message, veil))),
@@ -49,21 +51,28 @@ def message_created(message: discord.Message, *, self_id: UserId, veil: Veil, se
             forward=_forward(message),
             via=_via(message),
         ),
-        media=tuple(file.media for source in files_of(message) for file in media_of(source, message)),
+        media=tuple(file.media for source in files_of(message) for file in media_of(source, message, veil)),
         edited_at=None if message.edited_at is None else milliseconds(message.edited_at),
     )
 
 
-def message_deleted(event: discord.RawMessageDeleteEvent, *, self_id: UserId, now: int) -> Retracted:
-    """A retraction. Discord tells neither author nor operator nor time: ``now`` is that of its receipt, in ms."""
-    return _retracted(event.channel_id, event.message_id, self_id, now)
+def messages_deleted(event: Deletion, order: Iterable[int], *, me: Me, now: int) -> list[Retracted]:
+    """A deletion, in the ``order`` of Discord's list, which tells neither who nor when.
 
-
-def messages_deleted(
-    event: discord.RawBulkMessageDeleteEvent, order: Iterable[int], *, self_id: UserId, now: int
-) -> list[Retracted]:
-    """A bulk deletion in the order of Discord's list, which the library makes a set of."""
-    return [_retracted(event.channel_id, message, self_id, now) for message in order]
+    ``now`` is the time of its receipt, in ms.
+    """
+    return [
+        Retracted(
+            MessageDeleted(
+                platform="discord",
+                self_id=me.id,
+                channel_id=ChannelId(str(event.channel_id)),
+                message_id=MessageId(str(message)),
+                timestamp=now,
+            )
+        )
+        for message in order
+    ]
 
 
 def visit(message: discord.Message) -> Visit:
@@ -72,12 +81,33 @@ def visit(message: discord.Message) -> Visit:
     author = getattr(message, "author", None)
     guild = _guild_id(message)
     return Visit(
-        channel=ChannelId(str(channel.id)),
+        channel=_channel_id(message),
         parent=ChannelId(str(channel.parent_id)) if isinstance(channel, discord.Thread) else None,
         guild=guild,
         user=None if author is None else UserId(str(author.id)),
         direct=guild is None,
     )
+
+
+def visit_of_deletion(event: Deletion, *, parent: ChannelId | None) -> Visit:
+    """Where messages were deleted; Discord does not say by whom. ``parent`` is the channel of a thread."""
+    return Visit(
+        channel=ChannelId(str(event.channel_id)),
+        parent=parent,
+        guild=None if event.guild_id is None else str(event.guild_id),
+        direct=event.guild_id is None,
+    )
+
+
+def session_of_deletion(event: Deletion) -> SessionId:
+    """The session of the channel, DM channel or thread."""
+    return discord_session(event.channel_id)
+
+
+def is_own(message: discord.Message, *, me: Me) -> bool:
+    """Whether we said this ourselves."""
+    author = getattr(message, "author", None)
+    return author is not None and str(author.id) == me.id
 
 
 def is_hidden(message: discord.Message) -> bool:
@@ -89,11 +119,6 @@ def is_hidden(message: discord.Message) -> bool:
         and not (message.attachments or message.embeds or message.poll or message.activity)
         and not getattr(message, "components", ())
     )
-
-
-def milliseconds(moment: datetime) -> int:
-    """Unix time in ms. Discord's times are in UTC, also where one does not say so."""
-    return (moment.replace(tzinfo=moment.tzinfo or UTC) - _EPOCH) // timedelta(milliseconds=1)
 
 
 # --- content ------------------------------------------------------------------------------------------------------
@@ -108,11 +133,11 @@ def _content(message: discord.Message, veil: Veil) -> list[Node]:
     elif said := notice(message, who=who):
         told = message.embeds if message.type is discord.MessageType.auto_moderation_action else []
         nodes = in_lines([[said], *(embed_in_words(embed, read) for embed in told)])
-        nodes += [file.element for file in media_of(message, message)]
+        nodes += [file.element for file in media_of(message, message, veil)]
     else:
-        nodes = _body(message, message, read, is_person=_via(message) is None)
+        nodes = _body(message, message, read, veil, is_person=_via(message) is None)
     for snapshot in message.message_snapshots[:1]:
-        forwarded = _body(snapshot, message, read, is_person=True) or [_EMPTY]
+        forwarded = _body(snapshot, message, read, veil, is_person=True) or [_EMPTY]
         nodes = [*nodes, Element("message", {"forward": True}, tuple(forwarded))]
     return nodes or [_stand_in(message)]
 
@@ -125,9 +150,7 @@ def _stand_in(message: discord.Message) -> str:
     return HIDDEN if is_hidden(message) else _EMPTY
 
 
-def _body(
-    source: discord.Message | discord.MessageSnapshot, message: discord.Message, read: Read, *, is_person: bool
-) -> list[Node]:
+def _body(source: Source, message: discord.Message, read: Read, veil: Veil, *, is_person: bool) -> list[Node]:
     """Text, poll, embeds, and files behind them. Previews of the links in a person's text add nothing."""
     pieces = [read(source.content)]
     if isinstance(source, discord.Message) and source.poll is not None:
@@ -137,7 +160,7 @@ def _body(
     components = components_in_words(getattr(source, "components", ()), read)
     if source.flags.components_v2:
         pieces.append(components)
-    nodes = joined([*in_lines(pieces), *(file.element for file in media_of(source, message))])
+    nodes = joined([*in_lines(pieces), *(file.element for file in media_of(source, message, veil))])
     if nodes:
         return nodes
     words = in_lines(embed_in_words(embed, read) for embed in source.embeds)
@@ -154,20 +177,7 @@ def _thread_start(message: discord.Message, veil: Veil) -> list[Node]:
 
 def _quoted(message: discord.Message, veil: Veil) -> list[Node]:
     """A message as another one shows it: its files are named, but are not that other one's."""
-    return _without_sources(_content(message, veil))
-
-
-def _without_sources(nodes: Iterable[Node]) -> list[Node]:
-    return [
-        node
-        if isinstance(node, str)
-        else Element(
-            node.tag,
-            {name: value for name, value in node.attributes.items() if name != "src"},
-            tuple(_without_sources(node.children)),
-        )
-        for node in nodes
-    ]
+    return without_sources(_content(message, veil))
 
 
 def _reader(message: discord.Message, veil: Veil) -> Read:
@@ -190,13 +200,24 @@ def _reader(message: discord.Message, veil: Veil) -> Read:
 # --- who, where, when ---------------------------------------------------------------------------------------------
 
 
+def _channel_id(message: discord.Message) -> ChannelId:
+    return ChannelId(str(message.channel.id))
+
+
+def _guild_id(message: discord.Message) -> str | None:
+    """The server, also one of which the library knows nothing but the number."""
+    channel = message.channel
+    if isinstance(channel, discord.PartialMessageable):
+        return None if channel.guild_id is None else str(channel.guild_id)
+    return None if message.guild is None else str(message.guild.id)
+
+
 def _author(message: discord.Message, veil: Veil) -> Author:
     """The author as of then; where the payload names none, the channel speaks."""
     author = getattr(message, "author", None)
     if author is None:
         return Author(id=UserId(str(message.webhook_id or message.channel.id)))
-    name = veil.over(author.display_name.strip())
-    return Author(id=UserId(str(author.id)), name=name or None)
+    return author_of(author, veil)
 
 
 def _via(message: discord.Message) -> Via | None:
@@ -233,24 +254,4 @@ def _forward(message: discord.Message) -> Forward | None:
     return Forward(
         channel=None if reference is None else Place(id=str(reference.channel_id)),
         timestamp=milliseconds(snapshots[0].created_at),
-    )
-
-
-def _guild_id(message: discord.Message) -> str | None:
-    """The server, also one of which the library knows nothing but the number."""
-    channel = message.channel
-    if isinstance(channel, discord.PartialMessageable):
-        return None if channel.guild_id is None else str(channel.guild_id)
-    return None if message.guild is None else str(message.guild.id)
-
-
-def _retracted(channel: int, message: int, self_id: UserId, now: int) -> Retracted:
-    return Retracted(
-        MessageDeleted(
-            platform="discord",
-            self_id=self_id,
-            channel_id=ChannelId(str(channel)),
-            message_id=MessageId(str(message)),
-            timestamp=now,
-        )
     )

@@ -1,29 +1,29 @@
 """The door for what happens on Discord: stay connected, let in, convert, hand over."""
 
 import asyncio
-import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Final
 
 import aiohttp
 import discord
 import structlog
 
-from bots.discord import convert
 from bots.discord.connection import Connection, quieten, redirect
+from bots.discord.convert import Deletion, session_of_deletion
 from bots.discord.inbox import Inbox
+from bots.discord.media import session_of
 from bots.discord.outbound import Links, Outbound
-from bots.discord.troubles import Troubles
+from bots.discord.people import Me
+from bots.discord.reading import INTENT, Reader
 from bots.discord.veil import Veil
-from core.access import AllowRules, Visit
+from core.access import AllowRules
 from core.chat.port import Chat
 from core.errors import TokenRefused
-from core.health import Health
-from core.ids import ChannelId, SessionId, UserId, channel_of, discord_session, platform_of
+from core.health import Health, Troubles
+from core.ids import ChannelId, SessionId, UserId, channel_of, platform_of
 from core.sessions.directory import Sessions
-from core.sessions.facts import Fact, Retracted
+from core.sessions.facts import Fact
 
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 90.0
@@ -31,10 +31,6 @@ LONGEST_PAUSE: Final = 90.0
 CLOSE_WITHIN: Final = 5.0
 PATIENCE: Final = 60.0
 """Seconds without a connection after which the library's own attempts, with pauses of up to 17 minutes, are ended."""
-HIDDEN_IN_A_ROW: Final = 5
-"""Guild messages without content after which the intent is doubted: one or two may really be empty."""
-
-_INTENT: Final = "Discord developer portal → your application → Bot → Message Content Intent"
 
 logger = structlog.get_logger()
 
@@ -56,8 +52,6 @@ class Inbound:
     ) -> None:
         self._token = token
         self._addresses = (api_url, gateway_url)
-        self._rules = rules
-        self._sessions = sessions
         self._patience = patience
         self._unread = health.unread
         self._troubles = Troubles(health)
@@ -65,9 +59,17 @@ class Inbound:
         self._inbox = Inbox(sessions, self._troubles, health.unread)
         self._links = Links(cdn_hosts)
         self._veil = Veil(cdn_hosts)
+        self._reader = Reader(
+            rules,
+            sessions,
+            self._veil,
+            self._links,
+            troubles=self._troubles,
+            unread=health.unread,
+            holds=self._inbox.holds,
+        )
         self._connection: Connection | None = None
         self._pause = FIRST_PAUSE
-        self._hidden = 0
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
@@ -98,22 +100,26 @@ class Inbound:
             return None
         return Outbound(channel_of(session), self._client, self._links)
 
+    def veil(self, text: str) -> str:
+        """``text`` with words in the place of links to Discord's files and API."""
+        return self._veil.over(text)
+
     # --- what happens, called in the order of the wire ------------------------------------------------------------
 
     def on_message(self, message: discord.Message, *, sent_at: int | None) -> None:
-        self._said(message, sent_at, edited=False)
+        facts = self._reader.read_message(message, self._me(), sent_at=sent_at, edited=False)
+        self._hand_over(session_of(message), facts)
 
     def on_raw_message_edit(self, message: discord.Message, *, sent_at: int | None) -> None:
         if message.edited_at is not None:
-            self._said(message, sent_at, edited=True)
+            facts = self._reader.read_message(message, self._me(), sent_at=sent_at, edited=True)
+            self._hand_over(session_of(message), facts)
 
     def on_raw_message_delete(self, event: discord.RawMessageDeleteEvent) -> None:
-        fact = convert.message_deleted(event, self_id=self._self_id(), now=_now())
-        self._retracted(event.channel_id, event.guild_id, [fact])
+        self._deleted(event, [event.message_id])
 
     def on_raw_bulk_message_delete(self, event: discord.RawBulkMessageDeleteEvent, order: list[int]) -> None:
-        facts = convert.messages_deleted(event, order, self_id=self._self_id(), now=_now())
-        self._retracted(event.channel_id, event.guild_id, facts)
+        self._deleted(event, order)
 
     def on_connect(self) -> None:
         self._pause = FIRST_PAUSE
@@ -127,38 +133,14 @@ class Inbound:
         self._unread[kind] += 1
         logger.warning("discord_event_unread", kind=kind, error=type(error).__name__)
 
-    # --- letting in -----------------------------------------------------------------------------------------------
+    # --- handing over ---------------------------------------------------------------------------------------------
 
-    def _said(self, message: discord.Message, sent_at: int | None, *, edited: bool) -> None:
-        self_id = self._self_id()
-        place = convert.visit(message)
-        session = discord_session(place.channel)
-        known_only = not self._rules.admit(place)
-        if place.user == self_id or (known_only and not (edited and self._may_change(place, session))):
-            return
-        fact = convert.message_created(message, self_id=self_id, veil=self._veil, sent_at=sent_at)
-        self._links.remember(message)
-        self._doubt_intent(message)
-        self._hand_over(session, [replace(fact, known_only=True) if known_only else fact])
-
-    def _retracted(self, channel: int, guild: int | None, facts: Sequence[Retracted]) -> None:
-        place = Visit(
-            channel=ChannelId(str(channel)),
-            parent=self._parent(channel),
-            guild=None if guild is None else str(guild),
-            direct=guild is None,
-        )
-        session = discord_session(channel)
-        known_only = not self._rules.admit(place)
-        if not known_only or self._may_change(place, session):
-            self._hand_over(session, [replace(fact, known_only=known_only) for fact in facts])
-
-    def _may_change(self, place: Visit, session: SessionId) -> bool:
-        """No rule lets a chat in: whether what it may hold from before can still be edited and taken back."""
-        return not self._rules.excludes(place) and (self._inbox.holds(session) or self._sessions.exists(session))
+    def _deleted(self, event: Deletion, order: Sequence[int]) -> None:
+        facts = self._reader.read_deletion(event, order, self._me(), parent=self._parent(event.channel_id))
+        self._hand_over(session_of_deletion(event), facts)
 
     def _hand_over(self, session: SessionId, facts: Sequence[Fact]) -> None:
-        if not self._stopping.is_set():
+        if facts and not self._stopping.is_set():
             self._inbox.put(session, facts)
 
     def _parent(self, channel: int) -> ChannelId | None:
@@ -166,25 +148,12 @@ class Inbound:
         known = None if self._connection is None else self._connection.get_channel(channel)
         return ChannelId(str(known.parent_id)) if isinstance(known, discord.Thread) else None
 
-    def _doubt_intent(self, message: discord.Message) -> None:
-        """Nobody tells a bot that it may not read: what it may not read just comes empty."""
-        if convert.is_hidden(message):
-            self._hidden += 1
-            self._unread["content hidden"] += 1
-            if self._hidden == HIDDEN_IN_A_ROW:
-                problem = f"the messages of Discord servers come without content; switch on {_INTENT}"
-                self._troubles.begin("content", problem)
-                logger.warning("discord_content_hidden", problem=problem)
-        elif message.guild is not None:
-            self._hidden = 0
-            self._troubles.end("content")
-
     # --- the connection -------------------------------------------------------------------------------------------
 
-    def _self_id(self) -> UserId:
+    def _me(self) -> Me:
         assert self._connection is not None
         assert self._connection.user is not None
-        return UserId(str(self._connection.user.id))
+        return Me(id=UserId(str(self._connection.user.id)))
 
     def _client(self) -> discord.Client | None:
         """The client, while it can be used."""
@@ -207,7 +176,7 @@ class Inbound:
                     "under your application → Bot → Reset Token"
                 ) from None
             case discord.PrivilegedIntentsRequired():
-                problem = f"Discord does not grant the intents that the bot needs (4014); switch on {_INTENT}"
+                problem = f"Discord does not grant the intents that the bot needs (4014); switch on {INTENT}"
             case discord.ConnectionClosed(code=code):
                 problem = f"Discord closed the connection with code {code}; it is tried again"
             case discord.RateLimited(retry_after=seconds):
@@ -252,7 +221,3 @@ async def _hang_up(connection: Connection) -> None:
             await connection.close()
     except (TimeoutError, OSError, aiohttp.ClientError):
         await connection.http.close()
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -10,8 +10,8 @@ from typing import Final
 
 import structlog
 
-from bots.discord.troubles import Troubles
 from core.errors import LogUnavailable
+from core.health import Troubles
 from core.ids import SessionId
 from core.sessions.directory import Sessions
 from core.sessions.facts import Fact

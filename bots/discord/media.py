@@ -3,43 +3,40 @@
 import mimetypes
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, TypeAlias
 
 import discord
 
-from core.content import Element
-from core.entries import AttachmentItem
-from core.ids import ChannelId, MessageId, asset_id, discord_session
-from core.resources.names import safe_filename
-from core.sessions.facts import Media
-from core.sidecars import FileRef, SourceInfo
+from bots.discord.veil import Veil
+from core.addresses import is_loopback
+from core.ids import AssetId, ChannelId, MessageId, SessionId, asset_id, discord_session
+from core.resources.shown import Shown, Told, show
+from core.sidecars import FileRef
+
+Source: TypeAlias = discord.Message | discord.MessageSnapshot
+"""What holds files under the same names."""
 
 _TYPES: Final = mimetypes.MimeTypes()
 """The standard library's own table, which is the same on every machine."""
-_MEDIA_TYPE: Final = re.compile(r"[\w.+-]{1,63}/[\w.+-]{1,63}(?:; ?[\w.+-]{1,63}=[\w.+\"-]{1,63}){0,3}", re.ASCII)
+_PORT: Final = re.compile(r":\d{1,5}\Z", re.ASCII)
 _GIF_HOST: Final = "media.discordapp.net"
 """Where GIF stickers are, which the CDN does not have (API reference, CDN Endpoints)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A file as it stands in a message, and as it is recorded."""
-
-    element: Element
-    media: Media
+def session_of(message: discord.Message) -> SessionId:
+    """The session of a message: that of its channel, DM channel or thread."""
+    return discord_session(message.channel.id)
 
 
-def files_of(message: discord.Message) -> tuple[discord.Message | discord.MessageSnapshot, ...]:
+def files_of(message: discord.Message) -> tuple[Source, ...]:
     """What holds the files of a message: itself, and what it forwards."""
     return (message, *message.message_snapshots[:1])
 
 
-def media_of(source: discord.Message | discord.MessageSnapshot, message: discord.Message) -> list[Shown]:
+def media_of(source: Source, message: discord.Message, veil: Veil) -> list[Shown]:
     """The files of a message, or of the snapshot that it forwards, in their order."""
-    place = (ChannelId(str(message.channel.id)), MessageId(str(message.id)))
-    attachments = [_attachment(attachment, *place) for attachment in source.attachments]
-    return attachments + [_sticker(sticker, *place) for sticker in source.stickers]
+    attachments = [_attachment(attachment, message, veil) for attachment in source.attachments]
+    return [show(file) for file in attachments + [_sticker(sticker, message, veil) for sticker in source.stickers]]
 
 
 def links_of(message: discord.Message, hosts: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -51,85 +48,48 @@ def links_of(message: discord.Message, hosts: Sequence[str]) -> Iterator[tuple[s
             yield str(sticker.id), _sticker_link(sticker, hosts)
 
 
-def _attachment(attachment: discord.Attachment, channel: ChannelId, message: MessageId) -> Shown:
-    declared = attachment.content_type or _TYPES.guess_type(attachment.filename)[0] or ""
-    media_type = declared if _MEDIA_TYPE.fullmatch(declared) else "application/octet-stream"
-    name = safe_filename(attachment.filename)
-    item = AttachmentItem(
-        url="",
-        media_type=media_type,
-        filename=name,
-        byte_length=_count(attachment.size),
-        width=_count(attachment.width) or None,
-        height=_count(attachment.height) or None,
+def _attachment(attachment: discord.Attachment, message: discord.Message, veil: Veil) -> Told:
+    return Told(
+        asset=_asset(message, attachment.id),
+        ref=_ref(message, attachment.id),
+        usual_type=_TYPES.guess_type(attachment.filename)[0] or "application/octet-stream",
+        media_type=attachment.content_type,
+        filename=veil.over(attachment.filename),
+        byte_length=attachment.size,
+        width=attachment.width,
+        height=attachment.height,
+        alt=attachment.description,
+        hidden=attachment.is_spoiler(),
     )
-    key = (str(attachment.id), channel, message)
-    shown = _shown(_tag_of(media_type), key, item, title=name, alt=attachment.description)
-    if attachment.is_spoiler():
-        return Shown(Element("spl", {}, (shown.element,)), shown.media)
-    return shown
 
 
-def _sticker(sticker: discord.StickerItem, channel: ChannelId, message: MessageId) -> Shown:
+def _sticker(sticker: discord.StickerItem, message: discord.Message, veil: Veil) -> Told:
     """A sticker is a picture, but for Lottie, which is an animation in JSON."""
-    lottie = sticker.format is discord.StickerFormatType.lottie
-    name = safe_filename(f"{sticker.name}.{sticker.format.file_extension}")
-    item = AttachmentItem(url="", media_type="application/json" if lottie else "image/*", filename=name)
-    key = (str(sticker.id), channel, message)
-    return _shown("file" if lottie else "img", key, item, title=sticker.name, alt="sticker")
-
-
-def _shown(
-    tag: Literal["img", "audio", "video", "file"],
-    key: tuple[str, ChannelId, MessageId],
-    item: AttachmentItem,
-    *,
-    title: str | None,
-    alt: str | None,
-) -> Shown:
-    file, channel, message = key
-    asset = asset_id(discord_session(channel), "discord", message, file)
-    declared = SourceInfo(media_type=item.media_type, byte_length=item.byte_length, filename=item.filename)
-    item = AttachmentItem(
-        url=f"asset://{asset}",
-        media_type="image/*" if tag == "img" else item.media_type,
-        filename=item.filename,
-        byte_length=item.byte_length,
-        width=item.width,
-        height=item.height,
+    return Told(
+        asset=_asset(message, sticker.id),
+        ref=_ref(message, sticker.id),
+        usual_type="application/json" if sticker.format is discord.StickerFormatType.lottie else "image/*",
+        filename=veil.over(f"{sticker.name}.{sticker.format.file_extension}"),
+        title=sticker.name,
+        alt="sticker",
     )
-    told: dict[str, str | None] = {"src": item.url, "title": title, "alt": alt}
-    if tag in {"img", "video"} and item.width and item.height:
-        told |= {"width": str(item.width), "height": str(item.height)}
-    ref = FileRef(platform="discord", channel_id=channel, message_id=message, attachment_id=file)
-    element = Element(tag, {name: value for name, value in told.items() if value})
-    return Shown(element, Media(asset=asset, item=item, ref=ref, declared=declared))
 
 
-def _tag_of(media_type: str) -> Literal["img", "audio", "video", "file"]:
-    match media_type.partition("/")[0]:
-        case "image":
-            return "img"
-        case "audio":
-            return "audio"
-        case "video":
-            return "video"
-        case _:
-            return "file"
+def _asset(message: discord.Message, file: int) -> AssetId:
+    return asset_id(session_of(message), "discord", MessageId(str(message.id)), str(file))
 
 
-def _count(declared: object) -> int | None:
-    """A size as declared, where it is one."""
-    return declared if isinstance(declared, int) and declared >= 0 else None
+def _ref(message: discord.Message, file: int) -> FileRef:
+    return FileRef(
+        platform="discord",
+        channel_id=ChannelId(str(message.channel.id)),
+        message_id=MessageId(str(message.id)),
+        attachment_id=str(file),
+    )
 
 
 def _sticker_link(sticker: discord.StickerItem, hosts: Sequence[str]) -> str:
     extension = sticker.format.file_extension
     host = _GIF_HOST if extension == "gif" and _GIF_HOST in hosts else hosts[0]
-    scheme = "http" if _is_loopback(host) else "https"
+    scheme = "http" if is_loopback(_PORT.sub("", host)) else "https"  # there a stand-in listens, without a certificate
     return f"{scheme}://{host}/stickers/{sticker.id}.{extension}"
-
-
-def _is_loopback(host: str) -> bool:
-    """Whether ``host`` or ``host:port`` is this machine itself, where a stand-in listens without a certificate."""
-    return re.fullmatch(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?", host, re.ASCII) is not None

@@ -12,6 +12,7 @@ import discord
 
 from bots.discord.format import compose
 from bots.discord.media import links_of
+from core.backoff import retry_after
 from core.chat.port import Link, Mode, Part, Upload
 from core.errors import ChatError, ChatRefused, ChatUnavailable
 from core.ids import ChannelId, MessageId, ThreadId
@@ -63,6 +64,10 @@ class Outbound:
         self._channel = int(channel)
         self._client = client
         self._links = links
+
+    @property
+    def knows_nonces(self) -> bool:
+        return True
 
     def compose(self, text: str, mode: Mode) -> list[Part]:
         """Parts of at most 2000 characters and 10 files."""
@@ -158,16 +163,9 @@ def _translated(error: Exception) -> ChatError:
     if not isinstance(error, discord.HTTPException):
         return ChatUnavailable(f"Discord could not be reached ({type(error).__name__})", name="NotConnected")
     if error.status == 429:
-        seconds = _seconds(error.response.headers.get("Retry-After"))
+        seconds = retry_after(error.response.headers)
         return ChatUnavailable("Discord wants fewer messages", name="RateLimited", retry_after=seconds)
     if error.status >= 500:
         return ChatUnavailable(f"Discord answers {error.status}", name="ServerError")
     name, told = _REFUSALS.get(error.status, ("Refused", "Discord refused the message"))
     return ChatRefused(f"{told} ({error.status}, code {error.code})", name=name)
-
-
-def _seconds(text: str | None) -> float | None:
-    try:
-        return None if text is None else max(float(text), 0.0)
-    except ValueError:
-        return None

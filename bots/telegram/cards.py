@@ -1,13 +1,13 @@
 """What a message shows besides its text and files: polls, places, contacts and their kin, in words."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
 import telegram
 
 from bots.telegram.people import name_of, names_of
-from core.content import Node, joined, plain_text
+from core.content import Node
 
 Read: TypeAlias = Callable[[str, Sequence[telegram.MessageEntity] | None], list[Node]]
 """Reads a text with Telegram's entities."""
@@ -90,15 +90,6 @@ def money(amount: int, currency: str) -> str:
 def moment(when: datetime) -> str:
     """A time of Telegram's, which are in UTC."""
     return f"{when:%Y-%m-%d %H:%M} UTC"
-
-
-def in_lines(pieces: Iterable[Sequence[Node]]) -> list[Node]:
-    """The pieces that have something to read, a line each."""
-    nodes: list[Node] = []
-    for piece in pieces:
-        if plain_text(piece).strip():
-            nodes.extend(["\n", *piece] if nodes else piece)
-    return joined(nodes)
 
 
 def _contact(contact: telegram.Contact) -> str:

@@ -5,44 +5,30 @@ bot is named in a text by ``@username`` alone; ``/command@username`` stays a com
 """
 
 import re
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import telegram
 from msgspec.structs import replace as changed
 
-from bots.telegram.cards import Read, cards_of, in_lines
+from bots.telegram.cards import Read, cards_of
 from bots.telegram.entities import read_entities
-from bots.telegram.media import media_of, session_of
+from bots.telegram.media import media_of
 from bots.telegram.notices import notice
 from bots.telegram.people import Me, author_of, name_of, place_of
-from bots.telegram.veil import veiled
+from bots.telegram.veil import Veil
 from core.access import Visit
-from core.content import Element, Node, joined, render
+from core.clock import milliseconds
+from core.content import Element, Node, in_lines, joined, render, without_sources
 from core.entries import Author, Forward, MessageCreated, MessageDeleted, Quote, Via
-from core.ids import ChannelId, MessageId, SessionId, ThreadId, telegram_session
+from core.ids import ChannelId, MessageId, SessionId, ThreadId, UserId, telegram_session
 from core.sessions.facts import Retracted, Said
 
-__all__ = [
-    "Me",
-    "is_own",
-    "message_created",
-    "messages_deleted",
-    "milliseconds",
-    "session_of",
-    "session_of_deletion",
-    "visit",
-    "visit_of_deletion",
-]
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TELEGRAM: Final = 777000
 """The account in whose name a linked channel's posts come."""
 _MEMBER: Final = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 
 
-def message_created(message: telegram.Message, *, me: Me) -> Said:
+def message_created(message: telegram.Message, *, me: Me, veil: Veil) -> Said:
     """A message as Telegram shows it now: new or edited, of a chat, a channel or a business connection alike."""
     return Said(
         message=MessageCreated(
@@ -51,16 +37,16 @@ def message_created(message: telegram.Message, *, me: Me) -> Said:
             channel_id=_channel_id(message.chat),
             message_id=MessageId(str(message.message_id)),
             timestamp=milliseconds(message.date),
-            content=veiled(render(_content(message, me))),
+            content=veil.over(render(_content(message, me, veil))),
             is_direct=_is_direct(message),
-            user=_author(message),
-            quote=_quote(message, me),
+            user=author_of(_sender(message), veil),
+            quote=_quote(message, me, veil),
             thread_id=_thread_id(message),
-            forward=_forward(message.forward_origin),
+            forward=_forward(message.forward_origin, veil),
             album=None if message.media_group_id is None else str(message.media_group_id),
             via=_via(message),
         ),
-        media=tuple(file.media for file in media_of(message, message)),
+        media=tuple(file.media for file in media_of(message, message, veil)),
         edited_at=None if message.edit_date is None else milliseconds(message.edit_date),
         changed_only=True,
     )
@@ -89,7 +75,7 @@ def visit(message: telegram.Message) -> Visit:
     """Where a message was written, and by whom."""
     return Visit(
         channel=_channel_id(message.chat),
-        user=_author(message).id,
+        user=UserId(str(_sender(message).id)),
         direct=_is_direct(message),
         business=message.business_connection_id is not None,
     )
@@ -111,37 +97,32 @@ def is_own(message: telegram.Message, *, me: Me) -> bool:
     return any(sender is not None and str(sender.id) == me.id for sender in senders)
 
 
-def milliseconds(moment: datetime) -> int:
-    """Unix time in ms. Telegram's times are in UTC, also where one does not say so."""
-    return (moment.replace(tzinfo=moment.tzinfo or UTC) - _EPOCH) // timedelta(milliseconds=1)
-
-
 # --- content ------------------------------------------------------------------------------------------------------
 
 
-def _content(message: telegram.Message, me: Me) -> list[Node]:
+def _content(message: telegram.Message, me: Me, veil: Veil) -> list[Node]:
     """Everything that can be read in a message; never empty. Its files stand in the order of `media_of`."""
     read = _reader(me)
     pieces = [
         read(message.text or "", message.entities),
         read(message.caption or "", message.caption_entities),
         *cards_of(message, read),
-        _notice(message, me),
+        _notice(message, me, veil),
     ]
-    nodes = joined([*in_lines(pieces), *(file.element for file in media_of(message, message))])
+    nodes = joined([*in_lines(pieces), *(file.element for file in media_of(message, message, veil))])
     nodes = nodes or [_stand_in(message)]
     if message.forward_origin is not None:
         nodes = [Element("message", {"forward": True}, (*_hidden_origin(message.forward_origin), *nodes))]
-    return in_lines([_reply_in_words(message, me), nodes])
+    return in_lines([_reply_in_words(message, me, veil), nodes])
 
 
-def _notice(message: telegram.Message, me: Me) -> list[Node]:
-    who = _author(message).name or "somebody"
+def _notice(message: telegram.Message, me: Me, veil: Veil) -> list[Node]:
+    who = name_of(_sender(message)) or "somebody"
     pinned = message.pinned_message
     if pinned is None:
         return [notice(message, who=who)]
     if isinstance(pinned, telegram.Message):
-        return [f"{who} pinned a message:\n", Element("quote", {}, tuple(_quoted(pinned, me)))]
+        return [f"{who} pinned a message:\n", Element("quote", {}, tuple(_quoted(pinned, me, veil)))]
     return [f"{who} pinned message {pinned.message_id}."]
 
 
@@ -156,41 +137,28 @@ def _hidden_origin(origin: telegram.MessageOrigin) -> list[Node]:
     return [f"{origin.sender_user_name}:\n"] if isinstance(origin, telegram.MessageOriginHiddenUser) else []
 
 
-def _reply_in_words(message: telegram.Message, me: Me) -> list[Node]:
+def _reply_in_words(message: telegram.Message, me: Me, veil: Veil) -> list[Node]:
     """What was replied to, where it has no number that could stand in ``quote``."""
     if message.reply_to_story is not None:
         return [f"[a reply to a story of {name_of(message.reply_to_story.chat) or 'somebody'}]"]
     reply = message.external_reply
     if message.reply_to_message is not None or reply is None or reply.message_id is not None:
         return []
-    return [Element("quote", {}, tuple(_quoted_elsewhere(message, reply, me)))]
+    return [Element("quote", {}, tuple(_quoted_elsewhere(message, reply, me, veil)))]
 
 
-def _quoted(message: telegram.Message, me: Me) -> list[Node]:
+def _quoted(message: telegram.Message, me: Me, veil: Veil) -> list[Node]:
     """A message as another one shows it: its files are named, but are not that other one's."""
-    return _without_sources(_content(message, me))
+    return without_sources(_content(message, me, veil))
 
 
-def _quoted_elsewhere(message: telegram.Message, reply: telegram.ExternalReplyInfo, me: Me) -> list[Node]:
+def _quoted_elsewhere(message: telegram.Message, reply: telegram.ExternalReplyInfo, me: Me, veil: Veil) -> list[Node]:
     """What is shown of a message in another chat: the part that was quoted, its cards and its files."""
     read = _reader(me)
     quoted = [] if message.quote is None else read(message.quote.text, message.quote.entities)
-    files = (file.element for file in media_of(reply, message))
-    shown = _without_sources([*in_lines([quoted, *cards_of(reply, read)]), *files])
+    files = (file.element for file in media_of(reply, message, veil))
+    shown = without_sources([*in_lines([quoted, *cards_of(reply, read)]), *files])
     return [*_hidden_origin(reply.origin), *(shown or ["[a message in another chat]"])]
-
-
-def _without_sources(nodes: Iterable[Node]) -> list[Node]:
-    return [
-        node
-        if isinstance(node, str)
-        else Element(
-            node.tag,
-            {name: value for name, value in node.attributes.items() if name != "src"},
-            tuple(_without_sources(node.children)),
-        )
-        for node in nodes
-    ]
 
 
 def _reader(me: Me) -> Read:
@@ -214,9 +182,9 @@ def _thread_id(message: telegram.Message) -> ThreadId | None:
     return ThreadId(str(number)) if message.is_topic_message and number is not None else None
 
 
-def _author(message: telegram.Message) -> Author:
+def _sender(message: telegram.Message) -> telegram.User | telegram.Chat:
     """The chat in whose name it was said, else who said it; where neither is told, the chat itself speaks."""
-    return author_of(message.sender_chat or message.from_user or message.chat)
+    return message.sender_chat or message.from_user or message.chat
 
 
 def _via(message: telegram.Message) -> Via | None:
@@ -230,32 +198,32 @@ def _via(message: telegram.Message) -> Via | None:
     return "bot" if sender.is_bot or message.sender_business_bot is not None else None
 
 
-def _quote(message: telegram.Message, me: Me) -> Quote | None:
+def _quote(message: telegram.Message, me: Me, veil: Veil) -> Quote | None:
     """The message replied to. In a topic the one that made the topic stands for no reply at all."""
     original = message.reply_to_message
     if original is None:
-        return _quote_elsewhere(message, me)
+        return _quote_elsewhere(message, me, veil)
     if message.is_topic_message and original.forum_topic_created is not None:
         return None
     quote = Quote(
         id=MessageId(str(original.message_id)),
-        channel=place_of(original.chat) if original.chat.id != message.chat.id else None,
+        channel=place_of(original.chat, veil) if original.chat.id != message.chat.id else None,
     )
-    if original.date <= _EPOCH:
+    if milliseconds(original.date) <= 0:
         return quote
-    content = render(_marked(message, me) or _quoted(original, me))
-    return changed(quote, content=veiled(content), user=_author(original))
+    content = render(_marked(message, me) or _quoted(original, me, veil))
+    return changed(quote, content=veil.over(content), user=author_of(_sender(original), veil))
 
 
-def _quote_elsewhere(message: telegram.Message, me: Me) -> Quote | None:
+def _quote_elsewhere(message: telegram.Message, me: Me, veil: Veil) -> Quote | None:
     reply = message.external_reply
     if reply is None or reply.message_id is None:
         return None
     return Quote(
         id=MessageId(str(reply.message_id)),
-        content=veiled(render(_quoted_elsewhere(message, reply, me))),
-        user=_speaker(reply.origin),
-        channel=None if reply.chat is None else place_of(reply.chat),
+        content=veil.over(render(_quoted_elsewhere(message, reply, me, veil))),
+        user=_speaker(reply.origin, veil),
+        channel=None if reply.chat is None else place_of(reply.chat, veil),
     )
 
 
@@ -265,29 +233,29 @@ def _marked(message: telegram.Message, me: Me) -> list[Node]:
     return read_entities(part.text, part.entities, me) if part is not None and part.is_manual else []
 
 
-def _speaker(origin: telegram.MessageOrigin) -> Author | None:
+def _speaker(origin: telegram.MessageOrigin, veil: Veil) -> Author | None:
     match origin:
         case telegram.MessageOriginUser():
-            return author_of(origin.sender_user)
+            return author_of(origin.sender_user, veil)
         case telegram.MessageOriginChat():
-            return author_of(origin.sender_chat)
+            return author_of(origin.sender_chat, veil)
         case telegram.MessageOriginChannel():
-            return author_of(origin.chat)
+            return author_of(origin.chat, veil)
         case _:
             return None
 
 
-def _forward(origin: telegram.MessageOrigin | None) -> Forward | None:
+def _forward(origin: telegram.MessageOrigin | None, veil: Veil) -> Forward | None:
     """From whom, or from which chat, and when it was written. Who hides their number is named in the content."""
     if origin is None:
         return None
     at = milliseconds(origin.date)
     match origin:
         case telegram.MessageOriginUser():
-            return Forward(user=author_of(origin.sender_user), timestamp=at)
+            return Forward(user=author_of(origin.sender_user, veil), timestamp=at)
         case telegram.MessageOriginChat():
-            return Forward(channel=place_of(origin.sender_chat), timestamp=at)
+            return Forward(channel=place_of(origin.sender_chat, veil), timestamp=at)
         case telegram.MessageOriginChannel():
-            return Forward(channel=place_of(origin.chat), timestamp=at)
+            return Forward(channel=place_of(origin.chat, veil), timestamp=at)
         case _:
             return Forward(timestamp=at)

@@ -9,16 +9,17 @@ from typing import Final
 import structlog
 from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 
-from bots.telegram import convert
 from bots.telegram.connection import Connection, is_network, quieten, seconds_of
 from bots.telegram.outbound import Outbound
+from bots.telegram.people import Me
 from bots.telegram.reading import Batch, Reader
 from bots.telegram.updates import KINDS, number_of
+from bots.telegram.veil import Veil
 from core.access import AllowRules
 from core.archive.store import Store
 from core.chat.port import Chat
 from core.errors import ChatUnavailable, LogUnavailable, TokenRefused
-from core.health import Health
+from core.health import Health, Troubles
 from core.ids import SessionId, UserId, platform_of
 from core.sessions.directory import Sessions
 
@@ -50,19 +51,21 @@ class Inbound:
         self._token = token
         self._api_url = api_url.rstrip("/")
         self._sessions = sessions
-        self._health = health
+        self._unread = health.unread
+        self._troubles = Troubles(health)
+        self._troubles.begin("connection", "Telegram is not connected yet")
         self._store = store
         self._poll_seconds = poll_seconds
         self._patience = patience
         self._connection: Connection | None = None
-        self._me: convert.Me | None = None
-        self._reader = Reader(token, rules, sessions, health.unread)
+        self._me: Me | None = None
+        self._veil = Veil(token)
+        self._reader = Reader(token, rules, sessions, self._veil, health.unread)
         self._offset: int | None = None
         self._pause = FIRST_PAUSE
         self._contested = False
         self._taking = asyncio.Lock()
         self._stopping = asyncio.Event()
-        health.ill("Telegram is not connected yet")
 
     async def run(self) -> None:
         """Ask for updates, and take in what happens, until `stop` or cancelled. Raises `TokenRefused`."""
@@ -71,7 +74,7 @@ class Inbound:
             while not self._stopping.is_set():
                 problem = await self._poll_once_connected()
                 if problem and not self._stopping.is_set():
-                    self._health.ill(problem)
+                    self._troubles.begin("connection", problem)
                     logger.warning("telegram_not_connected", problem=problem, again_in=self._pause)
                     await self._rest()
         finally:
@@ -90,6 +93,10 @@ class Inbound:
         if platform_of(session) != "telegram":
             return None
         return Outbound(session, lambda: self._connection, token=self._token, api_url=self._api_url)
+
+    def veil(self, text: str) -> str:
+        """``text`` with words in the place of links to Telegram's API, and of tokens."""
+        return self._veil.over(text)
 
     async def take(self, raw_updates: Sequence[object]) -> None:
         """Record updates as they came from Telegram; returns when they are durable and can be confirmed.
@@ -122,16 +129,18 @@ class Inbound:
         """Ask, record and confirm until `stop`. Raises what ends the connection, and `_Silent`."""
         async with asyncio.timeout(self._patience):
             await connection.initialize()
-        self._me = convert.Me(id=UserId(str(connection.bot.id)), username=connection.bot.username)
+        self._me = Me(id=UserId(str(connection.bot.id)), username=connection.bot.username)
         self._connection = self._connection or connection
         wait = self._poll_seconds if self._contested else 0  # the first answer tells that all is well
+        heard = False
         while not self._stopping.is_set():
             raw_updates = await self._ask(connection, wait)
             if raw_updates is None:
                 return
-            if self._health.problem is not None:
+            if not heard:
+                heard = True
+                self._troubles.end("connection")
                 logger.info("telegram_connected")
-            self._health.well()
             if wait:
                 self._pause, self._contested = FIRST_PAUSE, False
             wait = self._poll_seconds
@@ -161,11 +170,9 @@ class Inbound:
 
     async def _take_until_durable(self, raw_updates: Sequence[object]) -> bool:
         """Whether they are; False when stopped before the disk took them."""
-        if not raw_updates:
-            return True
         async with self._taking:
             batch: Batch | None = None
-            while True:
+            while raw_updates:
                 try:
                     batch = batch or await self._read(raw_updates)
                     await self._keep(batch)
@@ -175,12 +182,13 @@ class Inbound:
                     problem = str(error)
                     self._pause = max(self._pause, error.retry_after or 0)
                 else:
-                    self._health.well()
-                    return True
-                self._health.ill(problem)
+                    break
+                self._troubles.begin("updates", problem)
                 logger.warning("telegram_updates_wait", count=len(raw_updates), problem=problem, again_in=self._pause)
                 if self._stopping.is_set() or not await self._rest():
                     return False
+            self._troubles.end("updates")
+            return True
 
     # --- keeping --------------------------------------------------------------------------------------------------
 
@@ -200,7 +208,7 @@ class Inbound:
             if isinstance(error, LogUnavailable):
                 raise error
             if error is not None:  # one fact that trips the writer must not hold up the others
-                self._health.unread["unwritable"] += 1
+                self._unread["unwritable"] += 1
                 logger.error("telegram_update_not_written", session=session, error=type(error).__name__)
         try:
             while batch.parked:
@@ -248,7 +256,7 @@ class Inbound:
             case TimeoutError():
                 problem = "Telegram does not answer; it is tried again; check the network and TELEGRAM_API_URL"
             case _:
-                self._health.unread["polling"] += 1
+                self._unread["polling"] += 1
                 problem = f"what Telegram answers cannot be used ({type(error).__name__}); check TELEGRAM_API_URL"
         return problem
 

@@ -1,24 +1,17 @@
 """The files of a message, as elements and as facts (Bot API, Message and the types of its media)."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 import telegram
 
-from core.content import Element
-from core.entries import AttachmentItem
+from bots.telegram.veil import Veil
 from core.ids import ChannelId, MessageId, SessionId, asset_id, telegram_session
-from core.resources.names import safe_filename
-from core.sessions.facts import Media
-from core.sidecars import FileRef, SourceInfo
-
-_MEDIA_TYPE: Final = re.compile(r"[\w.+-]{1,63}/[\w.+-]{1,63}(?:; ?[\w.+-]{1,63}=[\w.+\"-]{1,63}){0,3}", re.ASCII)
+from core.resources.shown import Shown, Told, show
+from core.sidecars import FileRef
 
 Source: TypeAlias = telegram.Message | telegram.ExternalReplyInfo | telegram.PollMedia
 """What holds files under the same names."""
-_Tag: TypeAlias = Literal["img", "audio", "video", "file"]
 _File: TypeAlias = (
     telegram.PhotoSize
     | telegram.LivePhoto
@@ -51,24 +44,16 @@ _ALT: Final[Mapping[type[_File], str]] = {
 """What a file is, where its element alone does not say it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A file as it stands in a message, and as it is recorded."""
-
-    element: Element
-    media: Media
-
-
 def session_of(message: telegram.Message) -> SessionId:
     """The session of a message: that of its chat, or of its business connection's chat."""
     return telegram_session(message.chat.id, message.business_connection_id)
 
 
-def media_of(source: Source, message: telegram.Message) -> list[Shown]:
+def media_of(source: Source, message: telegram.Message, veil: Veil) -> list[Shown]:
     """The files that ``source`` holds, as files of ``message``, in their order; each file once."""
     files = {file.file_unique_id: file for file in _files(source)}
     hidden = bool(getattr(source, "has_media_spoiler", None))
-    return [_shown(file, message, hidden=hidden) for file in files.values()]
+    return [show(_told(file, message, veil, hidden=hidden)) for file in files.values()]
 
 
 def _files(source: Source) -> Iterator[_File]:
@@ -113,39 +98,23 @@ def _largest(sizes: Sequence[telegram.PhotoSize] | None) -> Iterator[telegram.Ph
         yield max(sizes, key=lambda size: (size.width * size.height, size.file_size or 0))
 
 
-def _shown(file: _File, message: telegram.Message, *, hidden: bool) -> Shown:
+def _told(file: _File, message: telegram.Message, veil: Veil, *, hidden: bool) -> Told:
     channel, number = ChannelId(str(message.chat.id)), MessageId(str(message.message_id))
-    asset = asset_id(session_of(message), "telegram", number, file.file_unique_id)
-    declared = _declared(file)
-    media_type = declared or _usual(file)
-    tag = _tag_of(media_type)
-    given: str | None = getattr(file, "file_name", None)
-    name = safe_filename(given) if given else None
-    item = AttachmentItem(
-        url=f"asset://{asset}",
-        media_type="image/*" if tag == "img" else media_type,
-        filename=name,
-        byte_length=_count(file.file_size),
-        width=_count(getattr(file, "width", None) or getattr(file, "length", None)) or None,
-        height=_count(getattr(file, "height", None) or getattr(file, "length", None)) or None,
-    )
-    told: dict[str, str | None] = {"src": item.url, "title": _title(file) or name, "alt": _ALT.get(type(file))}
-    if tag in {"img", "video"} and item.width and item.height:
-        told |= {"width": str(item.width), "height": str(item.height)}
-    element = Element(tag, {key: value for key, value in told.items() if value})
-    media = Media(
-        asset=asset,
-        item=item,
+    name: str | None = getattr(file, "file_name", None)
+    side: int | None = getattr(file, "length", None)
+    return Told(
+        asset=asset_id(session_of(message), "telegram", number, file.file_unique_id),
         ref=FileRef(platform="telegram", channel_id=channel, message_id=number, file_id=file.file_id),
-        declared=SourceInfo(media_type=declared, byte_length=item.byte_length, filename=name),
+        usual_type=_usual(file),
+        media_type=getattr(file, "mime_type", None),
+        filename=veil.over(name) if name else None,
+        byte_length=file.file_size,
+        width=getattr(file, "width", side),
+        height=getattr(file, "height", side),
+        title=_title(file),
+        alt=_ALT.get(type(file)),
+        hidden=hidden,
     )
-    return Shown(Element("spl", {}, (element,)) if hidden else element, media)
-
-
-def _declared(file: _File) -> str | None:
-    """The type that Telegram tells, if it is one."""
-    declared: str = getattr(file, "mime_type", None) or ""
-    return declared if _MEDIA_TYPE.fullmatch(declared) else None
 
 
 def _usual(file: _File) -> str:
@@ -163,22 +132,3 @@ def _title(file: _File) -> str | None:
     if isinstance(file, telegram.Audio):
         return " – ".join(part for part in (file.performer, file.title) if part)
     return None
-
-
-def _tag_of(media_type: str) -> _Tag:
-    match media_type.partition("/")[0].lower():
-        case "image":
-            return "img"
-        case "audio":
-            return "audio"
-        case "video":
-            return "video"
-        case _:
-            return "file"
-
-
-def _count(declared: object) -> int | None:
-    """A size as declared, where it is one."""
-    if isinstance(declared, bool) or not isinstance(declared, int):
-        return None
-    return declared if declared >= 0 else None

@@ -47,6 +47,10 @@ class Outbound:
         self._files = f"{api_url}/file/bot{token}/"
         self._hosts = frozenset({urlsplit(api_url).netloc.rpartition("@")[2].lower()})
 
+    @property
+    def knows_nonces(self) -> bool:
+        return False
+
     def compose(self, text: str, mode: Mode) -> list[Part]:
         """Parts of at most 4096 UTF-16 units, or 1024 and one file."""
         return compose(text, mode)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import telegram
 
+from bots.telegram.veil import Veil
 from core.entries import Author, Place
 from core.ids import UserId
 
@@ -17,14 +18,14 @@ class Me:
     username: str | None
 
 
-def author_of(who: telegram.User | telegram.Chat) -> Author:
+def author_of(who: telegram.User | telegram.Chat, veil: Veil) -> Author:
     """A person, bot or chat as an author."""
-    return Author(id=UserId(str(who.id)), name=name_of(who) or None)
+    return Author(id=UserId(str(who.id)), name=veil.over(name_of(who)) or None)
 
 
-def place_of(chat: telegram.Chat) -> Place:
+def place_of(chat: telegram.Chat, veil: Veil) -> Place:
     """A chat as a place."""
-    return Place(id=str(chat.id), name=name_of(chat) or None)
+    return Place(id=str(chat.id), name=veil.over(name_of(chat)) or None)
 
 
 def name_of(who: telegram.User | telegram.Chat | telegram.SharedUser) -> str:

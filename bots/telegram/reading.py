@@ -1,6 +1,5 @@
 """Updates into facts: parse each by itself, let in, convert, and leave out what cannot be read."""
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -11,9 +10,12 @@ from telegram.error import RetryAfter, TelegramError
 
 from bots.telegram import convert
 from bots.telegram.connection import Connection, is_network, seconds_of
-from bots.telegram.convert import Me
+from bots.telegram.media import session_of
+from bots.telegram.people import Me
 from bots.telegram.updates import DELETIONS, EDITS, SILENT, blanked, completed, kind_of, object_of, place_of
+from bots.telegram.veil import Veil
 from core.access import AllowRules, Visit
+from core.clock import now_ms
 from core.errors import ChatUnavailable
 from core.ids import SessionId
 from core.sessions.directory import Sessions
@@ -33,8 +35,9 @@ class Batch:
 class Reader:
     """Reads updates in the order in which they happened; knows which business connections the bot serves."""
 
-    def __init__(self, token: str, rules: AllowRules, sessions: Sessions, unread: Counter[str]) -> None:
+    def __init__(self, token: str, rules: AllowRules, sessions: Sessions, veil: Veil, unread: Counter[str]) -> None:
         self._token = token
+        self._veil = veil
         self._rules = rules
         self._sessions = sessions
         self._unread = unread
@@ -72,13 +75,13 @@ class Reader:
         if message is not None:
             if convert.is_own(message, me=me) or not self._is_served(message.business_connection_id):
                 return []
-            place, session = convert.visit(message), convert.session_of(message)
-            facts: Sequence[Fact] = [convert.message_created(message, me=me)]
+            place, session = convert.visit(message), session_of(message)
+            facts: Sequence[Fact] = [convert.message_created(message, me=me, veil=self._veil)]
         elif deletion is not None:
             if not self._is_served(deletion.business_connection_id):
                 return []
             place, session = convert.visit_of_deletion(deletion), convert.session_of_deletion(deletion)
-            facts = convert.messages_deleted(deletion, me=me, now=time.time_ns() // 1_000_000)
+            facts = convert.messages_deleted(deletion, me=me, now=now_ms())
         else:
             if business is not None:
                 self._businesses[business.id] = business.is_enabled

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from fastapi import FastAPI, Security
 from fastapi.security import HTTPBearer
@@ -27,9 +28,10 @@ def build_app(
     speaker: Speaker,
     store: Store,
     health: Sequence[Health],
+    data: Path,
     access: Access,
 ) -> FastAPI:
-    """The ASGI app. It belongs to the event loop of ``sessions`` and ``store``."""
+    """The ASGI app, over the data folder ``data``. It belongs to the event loop of ``sessions`` and ``store``."""
     app = FastAPI(
         title="ishiki-bots",
         version=_version(),
@@ -41,7 +43,7 @@ def build_app(
     app.add_middleware(Guard, access=access)
     install_error_bodies(app)
     known = known_in(sessions)
-    app.include_router(health_routes(health))
+    app.include_router(health_routes(health, data))
     for routes in (session_routes(speaker, Once(store), known), resource_routes(resources, known)):
         app.include_router(routes, dependencies=[Security(HTTPBearer(auto_error=False))])
     return app

@@ -6,7 +6,6 @@ and Origin are checked even where no token is set.
 
 import asyncio
 import hmac
-import ipaddress
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bots.web.errors import ApiError
+from core.addresses import is_loopback
 
 MOST_JSON: Final = 1024 * 1024
 MOST_UPLOADED: Final = 25 * 1024 * 1024
@@ -28,6 +28,7 @@ LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _WITHOUT_TOKEN: Final = frozenset({"/healthz", "/readyz"})
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _UPLOAD: Final = re.compile(r"/v1/session/[^/]+/resources/artifacts/[^/]+")
+_FORMS: Final = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -125,11 +126,12 @@ class _Incoming:
 async def _whole_body(path: str, headers: Headers, incoming: _Incoming) -> Receive:
     """Take the body in, so that no route reads more than it may. Uploads are raw, all else is JSON."""
     limit = MOST_JSON
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if _UPLOAD.fullmatch(path):
         limit = MOST_UPLOADED
-    elif path.startswith("/v1/") and headers.get("content-type", "").partition(";")[0].strip().lower() != (
-        "application/json"
-    ):
+        if kind in _FORMS:
+            raise ApiError(415, "unsupported_media_type", "send the bytes of the file themselves, not a form")
+    elif path.startswith("/v1/") and kind != "application/json":
         raise ApiError(415, "unsupported_media_type", "send JSON, with the header Content-Type: application/json")
     too_large = ApiError(413, "too_large", f"a body here is at most {limit} bytes")
     declared = headers.get("content-length", "")
@@ -164,7 +166,7 @@ def _spellings(configured: str, server: tuple[str, int | None]) -> set[str]:
     """Every right ``Host`` of a request that came in by an address of ours."""
     arrived, port = server
     names = {_bracketed(configured), _bracketed(arrived)}
-    if arrived == "localhost" or _is_loopback(arrived):
+    if is_loopback(arrived):
         names.update(LOOPBACK)
     hosts = {f"{name}:{port}" for name in names}
     return hosts | names if port in {80, None} else hosts
@@ -172,13 +174,6 @@ def _spellings(configured: str, server: tuple[str, int | None]) -> set[str]:
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host.lower()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _hosts_of(origin: str) -> set[str]:

@@ -1,6 +1,8 @@
 """Whether the process is alive, and whether everything it needs is there. Both name no session."""
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
@@ -8,6 +10,7 @@ from pydantic import BaseModel
 
 from bots.web.errors import ErrorBody, Problem
 from core.health import Health
+from core.log.disk import trouble_with
 
 
 class Alive(BaseModel):
@@ -25,7 +28,7 @@ class NotReady(Readiness, ErrorBody):
     """The same as an error: its message names every problem."""
 
 
-def health_routes(health: Sequence[Health]) -> APIRouter:
+def health_routes(health: Sequence[Health], data: Path) -> APIRouter:
     routes = APIRouter(tags=["health"])
 
     @routes.get("/healthz")
@@ -35,6 +38,8 @@ def health_routes(health: Sequence[Health]) -> APIRouter:
     @routes.get("/readyz", response_model=Readiness, responses={503: {"model": NotReady}})
     async def ready() -> JSONResponse:  # pyright: ignore[reportUnusedFunction] - as above
         problems = {part.name: part.problem for part in health if part.problem is not None}
+        if (trouble := await asyncio.to_thread(trouble_with, data)) is not None:
+            problems.setdefault("disk", trouble)
         if not problems:
             return JSONResponse(Readiness(ready=True, problems={}).model_dump())
         told = "; ".join(f"{name}: {problem}" for name, problem in problems.items())

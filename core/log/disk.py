@@ -6,8 +6,25 @@ a sync that reports an error) without touching the code that must survive it.
 
 import os
 from pathlib import Path
+from typing import Final
 
 from core.log.lines import is_whole
+
+LEAST_ROOM: Final = 4 * 1024 * 1024
+"""Bytes that must be free for the journal to go on comfortably."""
+
+
+def trouble_with(folder: Path) -> str | None:
+    """Why the next write to a folder would fail, with the cure; None where nothing speaks against it. Blocks."""
+    try:
+        there = os.statvfs(folder)
+    except OSError as error:
+        return f"the data folder cannot be looked at ({error.strerror}); check the disk"
+    if there.f_flag & os.ST_RDONLY or not os.access(folder, os.W_OK | os.X_OK):
+        return "the data folder cannot be written; check its owner, its rights and how the disk is mounted"
+    if there.f_bavail * there.f_frsize < LEAST_ROOM:
+        return "the disk of the data folder is full; free some space"
+    return None
 
 
 class Disk:

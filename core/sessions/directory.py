@@ -92,7 +92,7 @@ class Sessions:
     def existing(self, session: SessionId) -> Session:
         """The session of that id. Raises `UnknownSession` where nothing was ever recorded in it."""
         if session not in self._open and not self.folder(session).is_dir():
-            raise UnknownSession("there is no session of that id; `ishiki sessions` lists them")
+            raise UnknownSession("there is no session of that id; `ishiki log stats` lists them")
         return self.of(session)
 
     def exists(self, session: SessionId) -> bool:

@@ -35,6 +35,8 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         ({"ISHIKI_ADMINS": "Mona"}, "wanted is discord:<user id>,telegram:<user id>"),
         ({"ISHIKI_HTTP_HOST": "0.0.0.0"}, "set one, or listen on 127.0.0.1"),
         ({"ISHIKI_LOG_LEVEL": "loud"}, "ISHIKI_LOG_LEVEL: 'loud'"),
+        ({"DISCORD_CDN_HOSTS": "http://x/"}, "not a list of host or host:port"),
+        ({"ISHIKI_RUNTIME_URL": "http://127.0.0.1/?a=b"}, "without user, password, query and fragment"),
         ({"ISHIKI_HTTP_ORIGINS": "bots.example.org"}, "e.g. https://bots.example.org"),
         ({"ISHIKI_HTTP_ORIGINS": "https://bots.example.org:x"}, "is no origin"),
         ({"TELEGRAM_WEBHOOK_URL": "https://bots.example/hook"}, "without TELEGRAM_WEBHOOK_SECRET"),
@@ -55,6 +57,27 @@ def test_a_secret_is_never_shown() -> None:
         load({"TELEGRAM_WEBHOOK_URL": "https://bots.example/s3cret-path", "TELEGRAM_WEBHOOK_SECRET": "s3cret"}, None)
     assert "s3cret" not in str(refused.value)
     assert "s3cret" not in repr(load({"DISCORD_TOKEN": "s3cret", "ISHIKI_HTTP_TOKEN": "s3cret"}, None))
+
+
+def test_a_password_in_a_url_is_not_shown() -> None:
+    with pytest.raises(SettingsRefused) as refused:
+        load({"ISHIKI_RUNTIME_URL": "http://user:s3cret@127.0.0.1/"}, None)
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("line", ["TELEGRAM_TOKEN abc", "TELEGRAM_TOKEN", "=abc", "TELEGRAM_TOKEN='abc"])
+def test_a_line_that_is_no_setting_is_named_by_number(tmp_path: Path, line: str) -> None:
+    (tmp_path / ".env").write_text(f"# a comment\n\n{line}\n")
+    with pytest.raises(SettingsRefused, match="line 3"):
+        load({}, tmp_path / ".env")
+
+
+@pytest.mark.parametrize("key", ["DISCORD_TOKN", "TELEGRAM_ALOW", "ishiki_http_port"])
+def test_a_misspelt_key_of_the_file_is_named(tmp_path: Path, key: str) -> None:
+    (tmp_path / ".env").write_text(f"{key}=1\nPOSTGRES_PASSWORD=somebody else's\n")
+    with pytest.raises(SettingsRefused, match=f"{key} is no setting of ishiki; did you mean"):
+        load({}, tmp_path / ".env")
+    load({key: "1"}, None)
 
 
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:

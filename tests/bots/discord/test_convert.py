@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bots.discord import convert
 from bots.discord.markdown import Names, read_markdown
 from bots.discord.media import links_of
+from bots.discord.people import Me
 from bots.discord.veil import Veil
 from core.content import mentions, parse, plain_text, render
 from core.entries import MessageCreated
@@ -33,7 +34,7 @@ from tests.bots.discord.payloads import (
     user,
 )
 
-SELF = UserId(BOT)
+ME = Me(id=UserId(BOT))
 VEIL = Veil(("cdn.discordapp.com", "media.discordapp.net"))
 
 
@@ -44,7 +45,7 @@ async def library() -> Library:
 
 def said(library: Library, payload: Payload) -> Said:
     parsed, sent_at = library.read(payload)
-    return convert.message_created(parsed, self_id=SELF, veil=VEIL, sent_at=sent_at)
+    return convert.message_created(parsed, me=ME, veil=VEIL, sent_at=sent_at)
 
 
 def created(library: Library, payload: Payload) -> MessageCreated:
@@ -66,7 +67,7 @@ async def test_a_message_has_its_place_author_and_the_time_of_the_payload(librar
     fact = created(library, message(member=member(nick="Mo")))
     assert fact == MessageCreated(
         platform="discord",
-        self_id=SELF,
+        self_id=ME.id,
         channel_id=fact.channel_id,
         message_id=fact.message_id,
         timestamp=1793559600123,
@@ -92,7 +93,7 @@ async def test_a_direct_message_has_no_guild(library: Library) -> None:
 
 async def test_a_thread_is_a_session_of_its_own_and_its_parent_is_known(library: Library) -> None:
     parsed, _ = library.read(message(channel_id=THREAD))
-    assert convert.message_created(parsed, self_id=SELF, veil=VEIL).message.channel_id == THREAD
+    assert convert.message_created(parsed, me=ME, veil=VEIL).message.channel_id == THREAD
     place = convert.visit(parsed)
     assert (place.channel, place.parent, place.guild, place.user, place.direct) == (THREAD, CHANNEL, GUILD, MONA, False)
 
@@ -256,6 +257,22 @@ async def test_attachments_stand_in_content_and_in_the_list_in_the_same_order(li
     first = fact.media[0]
     assert (first.item.byte_length, first.item.width, first.item.height) == (68, 16, 9)
     assert (first.ref.attachment_id, first.ref.channel_id, first.declared.media_type) == ("31", CHANNEL, "image/png")
+    declared = [file.declared.media_type for file in fact.media]
+    assert declared[3:] == ["text/plain; charset=utf-8", None, None], "what was guessed from the name was not declared"
+
+
+async def test_the_type_of_an_attachment_counts_in_capitals_too(library: Library) -> None:
+    fact = said(library, message("", attachments=[attachment("31", "cat", content_type="IMAGE/PNG")]))
+    assert fact.message.content.startswith("<img ")
+    assert fact.media[0].item.media_type == "image/*"
+
+
+async def test_a_link_of_the_platform_is_words_as_a_file_name_too(library: Library) -> None:
+    name = "https://cdn.discordapp.com/1/cat.png?hm=SIG"
+    items = [{"id": "41", "name": name, "format_type": 1}]
+    fact = said(library, message("", attachments=[attachment("31", name)], sticker_items=items))
+    assert "SIG" not in repr(fact)
+    assert fact.media[0].item.filename == "[a file on Discord: cat.png]"
 
 
 @pytest.mark.parametrize(
@@ -278,6 +295,7 @@ async def test_a_sticker_is_a_picture_with_its_name_and_lottie_is_a_file(library
     )
     assert "Wave &lt;3" in fact.message.content
     assert [file.item.media_type for file in fact.media] == ["image/*", "image/*", "application/json", "image/*"]
+    assert {file.declared.media_type for file in fact.media} == {None}
     assert fact.message.content.count("<img ") == 3
 
 
@@ -361,7 +379,7 @@ async def test_a_message_of_nothing_but_components_can_be_read(library: Library)
 @pytest.mark.parametrize("kind", [*range(70), 255])
 async def test_every_type_of_message_can_be_read(library: Library, kind: int) -> None:
     parsed, _ = library.read(message("", type=kind))
-    fact = convert.message_created(parsed, self_id=SELF, veil=VEIL)
+    fact = convert.message_created(parsed, me=ME, veil=VEIL)
     assert plain_text(fact.message.content).strip()
     assert not mentions(fact.message.content)
 
@@ -460,7 +478,7 @@ async def test_a_thread_begins_with_the_message_it_was_started_from(library: Lib
 async def test_an_edit_bears_its_own_time_and_that_of_the_message(library: Library) -> None:
     payload = message("better", edited_timestamp="2026-11-01T19:05:00.500000+00:00")
     parsed, sent_at = library.read(payload, "MESSAGE_UPDATE")
-    fact = convert.message_created(parsed, self_id=SELF, veil=VEIL, sent_at=sent_at)
+    fact = convert.message_created(parsed, me=ME, veil=VEIL, sent_at=sent_at)
     assert (fact.edited_at, fact.message.timestamp) == (1793559900500, 1793559600123)
 
 
@@ -475,15 +493,26 @@ async def test_an_update_that_edits_nothing_is_left_out(library: Library, payloa
 
 async def test_a_deletion_has_the_time_of_its_receipt_and_no_operator(library: Library) -> None:
     library.tell("MESSAGE_DELETE", {"id": MESSAGE, "channel_id": CHANNEL, "guild_id": GUILD})
-    fact = convert.message_deleted(library.heard.deleted[0], self_id=SELF, now=5)
+    event = library.heard.deleted[0]
+    (fact,) = convert.messages_deleted(event, [event.message_id], me=ME, now=5)
     assert (fact.message.message_id, fact.message.channel_id, fact.message.timestamp) == (MESSAGE, CHANNEL, 5)
     assert (fact.message.user_id, fact.message.operator_id) == (None, None)
+    assert convert.session_of_deletion(event) == discord_session(CHANNEL)
+    place = convert.visit_of_deletion(event, parent=None)
+    assert (place.channel, place.guild, place.user, place.direct) == (CHANNEL, GUILD, None, False)
+
+
+async def test_what_we_said_ourselves_is_our_own(library: Library) -> None:
+    ours, _ = library.read(message(author=user(BOT, "Ishiki"), member=...))
+    assert convert.is_own(ours, me=ME)
+    theirs, _ = library.read(message())
+    assert not convert.is_own(theirs, me=ME)
 
 
 async def test_a_bulk_deletion_keeps_the_order_of_the_list(library: Library) -> None:
     ids = ["9", "1", "700", "30", "2"]
     library.tell("MESSAGE_DELETE_BULK", {"ids": ids, "channel_id": CHANNEL, "guild_id": GUILD})
-    facts = convert.messages_deleted(*library.heard.bulks[0], self_id=SELF, now=5)
+    facts = convert.messages_deleted(*library.heard.bulks[0], me=ME, now=5)
     assert [fact.message.message_id for fact in facts] == ids
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from bots.discord.inbox import Inbox
-from bots.discord.troubles import Troubles
 from core.entries import CustomMessage, MessageCreated
-from core.health import Health
+from core.health import Health, Troubles
 from core.log.disk import Disk
 from tests.builders import SESSION, said
 from tests.conftest import House, Until

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bots.telegram import cards, convert, media, notices
-from bots.telegram.convert import Me
 from bots.telegram.entities import read_entities
+from bots.telegram.people import Me
+from bots.telegram.veil import Veil
 from core.content import mentions, parse, plain_text, render, sources
 from core.entries import Author, Forward, MessageCreated, Place, Quote
 from core.ids import SessionId, UserId, asset_id
@@ -20,6 +21,7 @@ from core.sessions.facts import Said
 
 ME = Me(id=UserId("7000000001"), username="Ishiki_bot")
 BOT = {"id": 7000000001, "is_bot": True, "first_name": "Ishiki", "username": "Ishiki_bot"}
+VEIL = Veil("7000000001:AAours")
 ROBOT = {"id": 55, "is_bot": True, "first_name": "Robot"}
 MONA = {"id": 20001, "is_bot": False, "first_name": "Mona", "last_name": "Lisa", "username": "mona"}
 JIRO = {"id": 20002, "is_bot": False, "first_name": "小林"}
@@ -47,7 +49,7 @@ def read(raw: Payload, kind: str = "message") -> telegram.Message:
 
 
 def said(raw: Payload, kind: str = "message") -> Said:
-    return convert.message_created(read(raw, kind), me=ME)
+    return convert.message_created(read(raw, kind), me=ME, veil=VEIL)
 
 
 def created(text: str | None = None, **members: Any) -> MessageCreated:
@@ -111,16 +113,16 @@ def test_every_kind_of_update_that_holds_a_message_is_read_alike(kind: str) -> N
 
 def test_a_private_chat_is_direct() -> None:
     message = read(payload("hi", chat=DIRECT))
-    assert convert.message_created(message, me=ME).message.is_direct
+    assert convert.message_created(message, me=ME, veil=VEIL).message.is_direct
     place = convert.visit(message)
     assert (place.channel, place.user, place.direct, place.business) == ("20001", "20001", True, False)
-    assert convert.session_of(message) == "tg-20001"
+    assert media.session_of(message) == "tg-20001"
 
 
 def test_a_business_chat_is_direct_and_a_session_of_its_own() -> None:
     message = read(payload("hi", chat=DIRECT, business_connection_id="con/1"), "business_message")
-    assert convert.message_created(message, me=ME).message.is_direct
-    assert convert.session_of(message) == "tg-20001~con%2F1"
+    assert convert.message_created(message, me=ME, veil=VEIL).message.is_direct
+    assert media.session_of(message) == "tg-20001~con%2F1"
     assert convert.visit(message).business
 
 
@@ -303,6 +305,22 @@ def test_no_token_of_a_bot_reaches_the_log() -> None:
     assert "at 12:30" in fact.content
     assert fact.quote is not None
     assert fact.quote.content == "[a bot token]"
+
+
+def test_no_token_of_a_bot_reaches_the_log_as_a_name() -> None:
+    token = "123456789:AAE" + "x" * 32
+    named = {"id": 9, "is_bot": False, "first_name": token}
+    chat = {"id": -1001000000099, "type": "channel", "title": token}
+    origin = {"type": "channel", "date": AT, "chat": chat, "message_id": 5}
+    reply = {"origin": origin, "chat": chat, "message_id": 5}
+    document = file("doc", file_name=f"{token}.txt")
+    fact = said(payload(caption="x", document=document, external_reply=reply, forward_origin=origin) | {"from": named})
+    assert token not in repr(fact)
+    assert fact.message.user.name == "[a bot token]"
+    assert [item.item.filename for item in fact.media] == ["[a bot token].txt"]
+    assert fact.message.forward == Forward(
+        channel=Place(id="-1001000000099", name="[a bot token]"), timestamp=AT * 1000
+    )
 
 
 # --- files --------------------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ class Api:
             resources=self.resources,
             speaker=Speaker(self.house.sessions, lambda _: chat, self.house.store, self.resources.upload),
             store=self.house.store,
+            data=self.house.folder,
             health=self.health,
             access=self.access,
         )

@@ -70,7 +70,7 @@ async def test_a_chat_is_one_session_however_often_it_is_asked_for(house: House)
 
 async def test_a_session_exists_from_its_first_line_on(house: House):
     assert not house.sessions.exists(SESSION)
-    with pytest.raises(UnknownSession, match="ishiki sessions"):
+    with pytest.raises(UnknownSession, match="ishiki log stats"):
         house.sessions.existing(SESSION)
     assert not house.sessions.exists(SESSION), "asking makes nothing"
     await house.sessions.of(SESSION).append([said(1)])

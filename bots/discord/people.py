@@ -1,0 +1,26 @@
+"""Who is who at Discord: ourselves, and people."""
+
+from dataclasses import dataclass
+
+import discord
+
+from bots.discord.veil import Veil
+from core.entries import Author
+from core.ids import UserId
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """Who we are at Discord, from READY."""
+
+    id: UserId
+
+
+def author_of(who: discord.User | discord.Member, veil: Veil) -> Author:
+    """A person or bot as an author."""
+    return Author(id=UserId(str(who.id)), name=veil.over(name_of(who)) or None)
+
+
+def name_of(who: discord.User | discord.Member) -> str:
+    """Nickname on the server, else display name, else username; empty if it has nothing to read."""
+    return who.display_name.strip()
