@@ -12,7 +12,9 @@ import structlog
 from pydantic import SecretStr
 
 import bots.discord.inbound
+import bots.discord.veil as discord_veil
 import bots.telegram.inbound
+import bots.telegram.veil as telegram_veil
 from bots.diagnostics import configure
 from bots.settings import Settings
 from bots.web.app import build_app
@@ -88,7 +90,8 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
             platform = platform_of(session)
             return doors[platform][0].chat(session) if platform in doors else None
 
-        speaker = Speaker(sessions, chats, store, resources.upload)
+        veil = _veils(settings)[0].over
+        speaker = Speaker(sessions, chats, store, resources.upload, veil)
         sessions.settle_cut_off_turns(speaker.owed)
         health = [journal.health, *(state for _, state in doors.values())]
         # Whatever the environment says of proxies is for other programs: these two talk to hosts that we were told.
@@ -101,7 +104,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
             runtime = HttpRuntime(client, settings.ishiki_runtime_url, _secret(settings.ishiki_runtime_token))
             health.append(taken := Health("runtime", problem=None))
             deliver = Deliver(runtime, store, store, taken)
-            followers += [deliver, Turns(runtime, deliver, speaker, store, settings.wake_rules)]
+            followers += [deliver, Turns(runtime, deliver, speaker, store, settings.wake_rules, veil=veil)]
         gateway = Gateway(sessions, followers, store)
         stack.push_async_callback(gateway.stop)
         await gateway.start()
@@ -129,6 +132,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
 def _doors(settings: Settings, sessions: Sessions, store: Store) -> dict[Platform, tuple[Door, Health]]:
     """The platforms that have a token."""
     doors: dict[Platform, tuple[Door, Health]] = {}
+    on_discord, on_telegram = _veils(settings)
     if settings.discord_token is not None:
         health = Health("discord")
         discord = bots.discord.inbound.Inbound(
@@ -139,6 +143,7 @@ def _doors(settings: Settings, sessions: Sessions, store: Store) -> dict[Platfor
             rules=settings.discord_allow,
             sessions=sessions,
             health=health,
+            veil=on_discord,
         )
         doors["discord"] = (discord, health)
     if settings.telegram_token is not None:
@@ -150,9 +155,19 @@ def _doors(settings: Settings, sessions: Sessions, store: Store) -> dict[Platfor
             sessions=sessions,
             health=health,
             store=store,
+            veil=on_telegram,
         )
         doors["telegram"] = (telegram, health)
     return doors
+
+
+def _veils(settings: Settings) -> tuple[discord_veil.Veil, telegram_veil.Veil]:
+    """What hides links and tokens, of Discord's messages and of Telegram's: of both platforms in either."""
+    hosts, token = settings.discord_cdn_hosts, _secret(settings.telegram_token)
+    return (
+        discord_veil.Veil(hosts, beside=telegram_veil.Veil(token).over),
+        telegram_veil.Veil(token, beside=discord_veil.Veil(hosts).over),
+    )
 
 
 async def serve(settings: Settings, stop: asyncio.Event, ready: Callable[[App], None] | None = None) -> None:

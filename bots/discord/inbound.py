@@ -48,6 +48,7 @@ class Inbound:
         rules: AllowRules,
         sessions: Sessions,
         health: Health,
+        veil: Veil | None = None,
         patience: float = PATIENCE,
     ) -> None:
         self._token = token
@@ -58,7 +59,7 @@ class Inbound:
         self._troubles.begin("connection", "Discord is not connected yet")
         self._inbox = Inbox(sessions, self._troubles, health.unread)
         self._links = Links(cdn_hosts)
-        self._veil = Veil(cdn_hosts)
+        self._veil = veil or Veil(cdn_hosts)
         self._reader = Reader(
             rules,
             sessions,
@@ -70,6 +71,7 @@ class Inbound:
         )
         self._connection: Connection | None = None
         self._pause = FIRST_PAUSE
+        self._was_connected = False
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
@@ -100,10 +102,6 @@ class Inbound:
             return None
         return Outbound(channel_of(session), self._client, self._links)
 
-    def veil(self, text: str) -> str:
-        """``text`` with words in the place of links to Discord's files and API."""
-        return self._veil.over(text)
-
     # --- what happens, called in the order of the wire ------------------------------------------------------------
 
     def on_message(self, message: discord.Message, *, sent_at: int | None) -> None:
@@ -125,6 +123,7 @@ class Inbound:
         self._pause = FIRST_PAUSE
         self._troubles.end("connection")
         logger.info("discord_connected")
+        self._was_connected = True
 
     def on_disconnect(self) -> None:
         self._troubles.begin("connection", "the connection to Discord is lost; it is tried again")
@@ -171,10 +170,13 @@ class Inbound:
         """Why there is no connection, and the cure. Raises `TokenRefused` where trying again is no use."""
         match error:
             case discord.LoginFailure() | discord.ConnectionClosed(code=4004):
-                raise TokenRefused(
+                problem = (
                     "Discord does not know this token; set DISCORD_TOKEN to the one that the developer portal gives "
                     "under your application → Bot → Reset Token"
-                ) from None
+                )
+                # One that was good a moment ago may be again, and the other platform must not end with it.
+                if not self._was_connected:
+                    raise TokenRefused(problem) from None
             case discord.PrivilegedIntentsRequired():
                 problem = f"Discord does not grant the intents that the bot needs (4014); switch on {INTENT}"
             case discord.ConnectionClosed(code=code):

@@ -14,7 +14,7 @@ from bots.discord.media import session_of
 from bots.discord.outbound import Links
 from bots.discord.people import Me
 from bots.discord.veil import Veil
-from core.access import AllowRules, Visit
+from core.access import AllowRules
 from core.clock import now_ms
 from core.health import Troubles
 from core.ids import ChannelId, SessionId
@@ -55,7 +55,9 @@ class Reader:
         """What a message comes to; nothing where it is our own or not let in. ``sent_at`` as in `message_created`."""
         place, session = convert.visit(message), session_of(message)
         known_only = not self._rules.admit(place)
-        if convert.is_own(message, me=me) or (known_only and not (edited and self._may_change(place, session))):
+        # What an excluded chat takes back is taken back; what it says anew is not heard.
+        may_change = edited and not self._rules.excludes(place) and self._may_change(session)
+        if convert.is_own(message, me=me) or (known_only and not may_change):
             return []
         fact = convert.message_created(message, me=me, veil=self._veil, sent_at=sent_at)
         self._links.remember(message)
@@ -66,14 +68,14 @@ class Reader:
         """What a deletion comes to; ``order`` and ``parent`` as in `messages_deleted` and `visit_of_deletion`."""
         place, session = convert.visit_of_deletion(event, parent=parent), convert.session_of_deletion(event)
         known_only = not self._rules.admit(place)
-        if known_only and not self._may_change(place, session):
+        if known_only and not self._may_change(session):
             return []
         facts = convert.messages_deleted(event, order, me=me, now=now_ms())
         return [replace(fact, known_only=known_only) for fact in facts]
 
-    def _may_change(self, place: Visit, session: SessionId) -> bool:
+    def _may_change(self, session: SessionId) -> bool:
         """No rule lets a chat in: whether what it may hold from before can still be edited and taken back."""
-        return not self._rules.excludes(place) and (self._holds(session) or self._sessions.exists(session))
+        return self._holds(session) or self._sessions.exists(session)
 
     def _doubt_intent(self, message: discord.Message) -> None:
         """Nobody tells a bot that it may not read: what it may not read just comes empty."""

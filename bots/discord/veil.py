@@ -1,16 +1,18 @@
 """Links to Discord's own files and API, which carry signatures and tokens, never reach the log."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 
 class Veil:
-    """Puts words in the place of such links, wherever people paste them. ``hosts`` are those of the CDN.
+    """Puts words in the place of such links, wherever people paste them.
 
+    ``hosts`` are those of the CDN. ``beside`` is the other platform's veil: people carry links from one to the other.
     Also without a scheme, with a user, a port or a dot behind the host, as programs that fetch links take them all.
     """
 
-    def __init__(self, hosts: Collection[str]) -> None:
+    def __init__(self, hosts: Collection[str], *, beside: Callable[[str], str] = str) -> None:
+        self._beside = beside
         named = "".join(f"|{re.escape(host)}" for host in hosts)
         self._links = re.compile(
             r"(?:https?:)?(?://)?(?:[^\s/<>|()\"`\\@]{1,200}@)?(?<![\w-])"
@@ -23,7 +25,7 @@ class Veil:
 
     def over(self, text: str) -> str:
         """``text`` with each such link replaced. Markup and JSON stay well-formed: no quote or bracket is taken."""
-        return self._links.sub(_in_words, text) if "/" in text else text
+        return self._beside(self._links.sub(_in_words, text) if "/" in text else text)
 
 
 def _in_words(link: re.Match[str]) -> str:

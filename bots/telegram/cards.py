@@ -73,13 +73,13 @@ def checklist_in_words(checklist: telegram.Checklist, read: Read) -> list[Node]:
 
 def place_in_words(location: telegram.Location) -> str:
     """The coordinates, in degrees."""
-    return f"Location: {location.latitude}, {location.longitude}"
+    return f"Location: {_degrees(location.latitude)}, {_degrees(location.longitude)}"
 
 
 def venue_in_words(venue: telegram.Venue) -> str:
     """Name, address and coordinates."""
     words = ", ".join(part for part in (venue.title, venue.address) if part)
-    return f"Venue: {words} ({venue.location.latitude}, {venue.location.longitude})"
+    return f"Venue: {words} ({_degrees(venue.location.latitude)}, {_degrees(venue.location.longitude)})"
 
 
 def money(amount: int, currency: str) -> str:
@@ -127,3 +127,8 @@ def _paid_media(paid: telegram.PaidMediaInfo) -> str:
     closed = sum(isinstance(media, telegram.PaidMediaPreview) for media in paid.paid_media)
     unseen = f", {closed} of them not shown to this bot" if closed else ""
     return f"[paid media for {paid.star_count} stars: {len(paid.paid_media)}{unseen}]"
+
+
+def _degrees(value: float) -> str:
+    """A coordinate as people write it; six digits are a hand's breadth."""
+    return f"{value:.6f}".rstrip("0").rstrip(".")

@@ -16,6 +16,8 @@ from telegram.error import BadRequest, NetworkError, RetryAfter, TelegramError
 from telegram.request import HTTPXRequest
 from telegram.warnings import PTBDeprecationWarning
 
+from bots.telegram.updates import completed
+
 _QUIET: Final = ("httpx", "httpcore", "httpx2", "httpcore2", "telegram")
 
 
@@ -40,6 +42,11 @@ class Connection(telegram.Bot):
             get_updates_request=HTTPXRequest(connection_pool_size=1, read_timeout=None),
         )
         self._api_url = api_url
+
+    async def _post(self, endpoint: str, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the library's own
+        """Every call of the library goes through here: what it demands of an answer is filled in before it parses."""
+        answer: object = await super()._post(endpoint, *args, **kwargs)
+        return completed(answer) if isinstance(answer, dict) else answer  # pyright: ignore[reportUnknownArgumentType] - JSON from outside
 
     async def updates(self, offset: int | None, wait: int, kinds: Sequence[str]) -> list[object]:
         """One `getUpdates`, of at most ``wait`` seconds; the updates as they came. ``offset`` confirms those below.

@@ -45,6 +45,7 @@ class Inbound:
         sessions: Sessions,
         health: Health,
         store: Store,
+        veil: Veil | None = None,
         poll_seconds: int = POLL_SECONDS,
         patience: float = PATIENCE,
     ) -> None:
@@ -59,8 +60,7 @@ class Inbound:
         self._patience = patience
         self._connection: Connection | None = None
         self._me: Me | None = None
-        self._veil = Veil(token)
-        self._reader = Reader(token, rules, sessions, self._veil, health.unread)
+        self._reader = Reader(token, rules, sessions, veil or Veil(token), health.unread)
         self._offset: int | None = None
         self._pause = FIRST_PAUSE
         self._contested = False
@@ -93,10 +93,6 @@ class Inbound:
         if platform_of(session) != "telegram":
             return None
         return Outbound(session, lambda: self._connection, token=self._token, api_url=self._api_url)
-
-    def veil(self, text: str) -> str:
-        """``text`` with words in the place of links to Telegram's API, and of tokens."""
-        return self._veil.over(text)
 
     async def take(self, raw_updates: Sequence[object]) -> None:
         """Record updates as they came from Telegram; returns when they are durable and can be confirmed.
@@ -268,9 +264,13 @@ class Inbound:
         except (TelegramError, TimeoutError):
             return "Telegram cannot be reached; it is tried again; check the network and TELEGRAM_API_URL"
         if knows_tokens:
-            raise TokenRefused(
+            problem = (
                 "Telegram does not know this token; set TELEGRAM_TOKEN to the one that @BotFather gives with /token"
-            ) from None
+            )
+            # One that was good a moment ago may be again, and the other platform must not end with it.
+            if self._me is None:
+                raise TokenRefused(problem) from None
+            return problem
         return "what answers at TELEGRAM_API_URL is no Telegram Bot API; correct the address, or leave it out"
 
 

@@ -87,6 +87,11 @@ class Outbound:
                     f"only the first of several messages was sent: {translated}", name="PartlySent"
                 ) from error
             raise translated from error
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
+            # The library raises these over an answer that is not what the Bot API documents.
+            raise ChatRefused(
+                "Telegram's answer cannot be read; it may have been sent", name="UnknownOutcome"
+            ) from error
         return ids
 
     async def link(self, ref: FileRef, *, fresh: bool) -> Link:
@@ -183,7 +188,8 @@ def _translated(error: TelegramError) -> ChatError:
         case Forbidden():
             name, told = "Forbidden", "the bot may not write there: it was blocked, removed, or never started"
         case BadRequest():
-            name, told = _refusal(error) or ("BadRequest", "Telegram refused the message")
+            reason = "".join(character for character in error.message[:200] if character.isprintable())
+            name, told = _refusal(error) or ("BadRequest", f"Telegram refused the message: {reason}")
         case _:
             unknown = "Telegram did not say whether it took the message, which may stand there"
             name, told = _refusal(error) or ("UnknownOutcome", unknown)

@@ -14,7 +14,7 @@ from bots.telegram.media import session_of
 from bots.telegram.people import Me
 from bots.telegram.updates import DELETIONS, EDITS, SILENT, blanked, completed, kind_of, object_of, place_of
 from bots.telegram.veil import Veil
-from core.access import AllowRules, Visit
+from core.access import AllowRules
 from core.clock import now_ms
 from core.errors import ChatUnavailable
 from core.ids import SessionId
@@ -90,13 +90,15 @@ class Reader:
             return []
         if self._rules.admit(place):
             return [(session, fact) for fact in facts]
-        if (kind in EDITS or kind == DELETIONS) and self._may_change(place, session, sessions):
+        # What an excluded chat takes back is taken back; what it says anew is not heard.
+        may_change = kind == DELETIONS or (kind in EDITS and not self._rules.excludes(place))
+        if may_change and self._may_change(session, sessions):
             return [(session, replace(fact, known_only=True)) for fact in facts]
         return []
 
-    def _may_change(self, place: Visit, session: SessionId, sessions: set[SessionId]) -> bool:
+    def _may_change(self, session: SessionId, sessions: set[SessionId]) -> bool:
         """No rule lets a chat in: whether what it may hold from before can still be edited and taken back."""
-        return not self._rules.excludes(place) and (session in sessions or self._sessions.exists(session))
+        return session in sessions or self._sessions.exists(session)
 
     def _leave_out(self, raw: object, error: Exception, batch: Batch) -> None:
         """Park an update that cannot be read, if its chat is let in; else only count it."""

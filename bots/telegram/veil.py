@@ -1,22 +1,28 @@
 """Links to Telegram's API carry a bot's token; neither they nor bare tokens reach the log, whoever pastes them."""
 
 import re
+from collections.abc import Callable
 
 
 class Veil:
-    """Puts words in the place of such links and tokens. ``token`` is our own, known whatever it looks like."""
+    """Puts words in the place of such links and tokens.
 
-    def __init__(self, token: str) -> None:
+    ``token`` is our own, known whatever it looks like; None where Telegram is off. ``beside`` is the other platform's
+    veil: people carry links from one to the other.
+    """
+
+    def __init__(self, token: str | None, *, beside: Callable[[str], str] = str) -> None:
+        self._beside = beside
         self._secrets = re.compile(
             r"https?://[\w.:\[\]-]{1,255}/(?:file/)?bot\d{5,20}(?::|%3A)[^\s<>|()\"'`]*+"
-            r"|(?<![0-9A-Za-z])\d{5,20}(?::|%3A)[A-Za-z0-9_-]{30,}+"
-            rf"|{re.escape(token)}",
+            r"|https?://(?:[^\s/<>|()\"'`\\]{1,200}@)?api\.telegram\.org(?![\w.-])[^\s<>|()\"'`\\]*+"
+            r"|(?<![0-9])\d{5,20}(?::|%3A)[A-Za-z0-9_-]{30,}+" + (f"|{re.escape(token)}" if token else ""),
             re.ASCII | re.IGNORECASE,
         )
 
     def over(self, text: str) -> str:
         """``text`` with each such link and token replaced. Markup and JSON stay well-formed: no quote is taken."""
-        return self._secrets.sub(_in_words, text)
+        return self._beside(self._secrets.sub(_in_words, text))
 
 
 def _in_words(secret: re.Match[str]) -> str:

@@ -427,7 +427,7 @@ CHECKLIST = {"title": "Dinner", "tasks": TASKS}
         ({"poll": poll(type="quiz", allows_multiple_answers=True)},
          "Quiz (several answers): When 😀?\n- Fri & Sat\n- Sun"),
         ({"location": {"latitude": 48.85, "longitude": -2.35}}, "Location: 48.85, -2.35"),
-        ({"location": {"latitude": 48.85, "longitude": 2.0, "live_period": 60}}, "Location: 48.85, 2.0"),
+        ({"location": {"latitude": 48.85, "longitude": 2.0, "live_period": 60}}, "Location: 48.85, 2"),
         ({"venue": {"location": {"latitude": 1.5, "longitude": 2.5}, "title": "Kino", "address": "Road 1"},
           "location": {"latitude": 1.5, "longitude": 2.5}}, "Venue: Kino, Road 1 (1.5, 2.5)"),
         ({"contact": {"phone_number": "+81", "first_name": "Jiro", "last_name": "K"}}, "Contact: Jiro K, +81"),
