@@ -6,7 +6,6 @@ when the call returns.
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -16,6 +15,7 @@ from typing import Final, TypeVar
 import structlog
 
 from core.archive.schema import migrate
+from core.clock import now_ms
 from core.errors import FolderUnusable
 from core.ids import SessionId
 from core.sessions.receipts import Receipt
@@ -97,14 +97,14 @@ class Store:
         return (str(rows[0][0]), str(rows[0][1])) if rows else None
 
     async def put_outbox(self, key: str, session: SessionId, state: str, record: str) -> None:
-        row = (key, session, state, record, _now())
+        row = (key, session, state, record, now_ms())
         await self._run(lambda: self._many("INSERT OR REPLACE INTO outbox VALUES (?, ?, ?, ?, ?)", [row]))
 
     # --- what could not be read -----------------------------------------------------------------------------------
 
     async def park(self, platform: str, reason: str, raw: str) -> None:
         """Keep an event that could not be read. ``raw`` holds no token and no query string."""
-        row = (platform, reason, raw, _now())
+        row = (platform, reason, raw, now_ms())
         insert = "INSERT INTO parked (platform, reason, raw, at) VALUES (?, ?, ?, ?)"
         await self._run(lambda: self._many(insert, [row]))
 
@@ -136,7 +136,7 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
                 raise
-            aside = path.with_name(f"{path.name}.damaged-{_now()}")
+            aside = path.with_name(f"{path.name}.damaged-{now_ms()}")
             path.replace(aside)
             logger.warning("database_damaged", moved_to=aside.name)
             return _prepare(path, patience)
@@ -155,15 +155,11 @@ def _prepare(path: Path, patience: float) -> sqlite3.Connection:
         migrate(database)
         with database:
             # Deliveries that were set aside stay until an operator takes them up again.
-            database.execute("DELETE FROM outbox WHERE state <> 'parked' AND updated_at < ?", (_now() - KEPT_MS,))
-            database.execute("DELETE FROM parked WHERE at < ?", (_now() - KEPT_MS,))
+            database.execute("DELETE FROM outbox WHERE state <> 'parked' AND updated_at < ?", (now_ms() - KEPT_MS,))
+            database.execute("DELETE FROM parked WHERE at < ?", (now_ms() - KEPT_MS,))
         with closing(database.execute("SELECT count(*) FROM cursor")) as rows:
             rows.fetchone()
     except sqlite3.DatabaseError:
         database.close()
         raise
     return database
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -5,7 +5,6 @@ recorded in the same form.
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -16,6 +15,7 @@ from msgspec import Raw
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from core.chat.port import Chat, Chats, Mode, Part, Upload, Veil
+from core.clock import now_ms
 from core.codec import raw_json
 from core.entries import AnyEntry, AssistantMessage, ToolMessage, TurnDone, TurnStart, message_entry, turn_event
 from core.errors import ChatError, ChatOff, ChatUnavailable, ResourceError
@@ -114,7 +114,7 @@ class Speaker:
         def lines(state: SessionState) -> tuple[AnyEntry, ...]:
             if state.open_turn is not None:
                 return self.lines(speech, spoken, turn=state.open_turn)
-            turn, now = new_turn_id(), _now()
+            turn, now = new_turn_id(), now_ms()
             start, done = turn_event(TurnStart(turn_id=turn), now=now), turn_event(TurnDone(turn_id=turn), now=now)
             return (start, *self.lines(speech, spoken, turn=turn), done)
 
@@ -175,7 +175,7 @@ class Speaker:
 
     def lines(self, speech: Speech, spoken: Spoken, *, turn: TurnId) -> tuple[AnyEntry, AnyEntry]:
         """The assistant message with the call, and the tool message with what came of it."""
-        call, now = f"call-{new_uuid()}", _now()
+        call, now = f"call-{new_uuid()}", now_ms()
         said = {"type": "tool-call", "toolCallId": call, "toolName": "send_message", "input": speech.as_input()}
         output = {"type": "json", "value": spoken.as_output()}
         result = {"type": "tool-result", "toolCallId": call, "toolName": "send_message", "output": output}
@@ -232,7 +232,3 @@ def veiled(json: Raw, veil: Veil) -> Raw:
 
 def _ids(sent: _Sent) -> tuple[MessageId, ...]:
     return tuple(message for part in sent.parts for message in part)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -10,7 +10,6 @@ import os
 import re
 import secrets
 import struct
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from core.chat.port import Upload
+from core.clock import now_ms
 from core.errors import ResourceError
 from core.ids import AssetId, SessionId
 from core.sidecars import FetchError, Sidecar, SourceInfo, read_sidecar, write_sidecar
@@ -116,7 +116,7 @@ class Resources:
     def give_up(self, session: SessionId, asset: AssetId, code: str, message: str) -> None:
         """Note that the bytes cannot be had, for good."""
         path = self._asset(session, asset)
-        error = FetchError(code=code, message=message, at=_now())
+        error = FetchError(code=code, message=message, at=now_ms())
         _write_whole(_beside(path), write_sidecar(replace(self._read_sidecar(path), error=error)))
 
     def remove(self, session: SessionId, asset: AssetId) -> None:
@@ -128,7 +128,7 @@ class Resources:
             return  # a line of somebody else's log, of which nothing was ever stored
         path.unlink(missing_ok=True)
         if sidecar.removed_at is None:
-            _write_whole(_beside(path), write_sidecar(replace(sidecar, removed_at=_now())))
+            _write_whole(_beside(path), write_sidecar(replace(sidecar, removed_at=now_ms())))
 
     def put_artifact(self, session: SessionId, namespace: str, content: bytes, *, filename: str | None = None) -> str:
         """Keep bytes that a tool made, under the hash of them. Returns the URL."""
@@ -144,7 +144,7 @@ class Resources:
             kind="artifact",
             namespace=namespace,
             name=name,
-            created_at=_now(),
+            created_at=now_ms(),
             filename=filename,
         )
         with self._receive(path) as incoming:
@@ -206,7 +206,7 @@ class Resources:
             content_hash=incoming.content_hash,
             width=width,
             height=height,
-            fetched_at=_now(),
+            fetched_at=now_ms(),
         )
         incoming.path.rename(path)
         _write_whole(_beside(path), write_sidecar(known))
@@ -264,7 +264,3 @@ def _write_whole(path: Path, content: bytes) -> None:
         temporary.rename(path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

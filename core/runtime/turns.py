@@ -7,7 +7,6 @@ log, then it had its chance, or it is not, then it is still owed.
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
@@ -17,6 +16,7 @@ from msgspec import Raw
 
 from core.chat.port import Veil
 from core.chat.speak import Speaker, Speech, Spoken, veiled
+from core.clock import now_ms
 from core.entries import (
     AnyEntry,
     FailureCause,
@@ -72,7 +72,7 @@ class Turns:
         self._rules = rules
         self._veil = veil
         self._places = asyncio.Semaphore(at_once)
-        self._since = _now()
+        self._since = now_ms()
 
     def cares_for(self, entry: AnyEntry) -> bool:
         return rule_met(entry, self._rules) is not None
@@ -103,7 +103,7 @@ class Turns:
 
     async def _is_due(self, session: Session, outlook: Outlook) -> bool:
         """Wait for what has to come first. False: look again, as something may have come meanwhile."""
-        quiet = outlook.album_until - _now()
+        quiet = outlook.album_until - now_ms()
         if quiet > 0:
             await asyncio.sleep(quiet / 1000)
             return False
@@ -123,8 +123,8 @@ class Turns:
 
     async def _until_allowed(self, session: Session) -> float:
         """Seconds until the session may have another turn: at most 20 within 60 s, so that bots do not loop."""
-        starts = await asyncio.to_thread(_recent_starts, session, _now() - 60_000)
-        return max(0.0, (starts[0] + 60_000 - _now()) / 1000) if len(starts) >= MOST_PER_MINUTE else 0.0
+        starts = await asyncio.to_thread(_recent_starts, session, now_ms() - 60_000)
+        return max(0.0, (starts[0] + 60_000 - now_ms()) / 1000) if len(starts) >= MOST_PER_MINUTE else 0.0
 
     async def _run(self, session: Session, candidate: Candidate, before: Receipt | None) -> None:
         turn, cause = new_turn_id(), candidate.recorded
@@ -135,7 +135,7 @@ class Turns:
         def start(state: SessionState) -> tuple[AnyEntry, ...]:
             if message is not None and state.is_retracted(key_of(message)):
                 return ()
-            return (turn_event(TurnStart(turn_id=turn), now=_now()),)
+            return (turn_event(TurnStart(turn_id=turn), now=now_ms()),)
 
         if not await session.append([Written(start)]):
             # Taken back meanwhile. What else may wake is looked at anew.
@@ -175,7 +175,7 @@ class Turns:
         if entries:
             await _write(session, entries)
         reply = await self._reply(session, candidate.message, answer, turn)
-        done = turn_event(TurnDone(turn_id=turn), now=_now())
+        done = turn_event(TurnDone(turn_id=turn), now=now_ms())
         await _write(session, (*reply, done))
         return answer.seen
 
@@ -185,7 +185,7 @@ class Turns:
         ids: set[str] = set()
         for raw in entries:
             try:
-                entry = accept(veiled(raw, self._veil), turn=turn, now=_now())
+                entry = accept(veiled(raw, self._veil), turn=turn, now=now_ms())
             except (InvalidEntry, UnicodeDecodeError) as error:
                 logger.warning("runtime_entry_refused", session=session.id, turn=turn, reason=str(error))
                 continue
@@ -225,7 +225,7 @@ async def _end(session: Session, event: TurnEvent, owed: tuple[AnyEntry, ...] = 
 
 def _ending(event: TurnEvent, owed: tuple[AnyEntry, ...]) -> Lines:
     """The end of a turn, unless that was under way already when something else went wrong."""
-    ending = (*owed, turn_event(event, now=_now()))
+    ending = (*owed, turn_event(event, now=now_ms()))
     return lambda state: ending if state.open_turn == event.turn_id else ()
 
 
@@ -264,7 +264,3 @@ def _recent_starts(session: Session, since: int) -> list[int]:
         if isinstance(recorded.entry.data, TurnStart):
             starts.append(recorded.entry.timestamp)
     return starts[::-1]
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -5,7 +5,6 @@ what the file really holds, and file order is the order of the calls.
 """
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
@@ -13,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import structlog
 from msgspec.structs import replace as changed
 
+from core.clock import now_ms
 from core.codec import decode, encode
 from core.content import parse, render, without_sources
 from core.entries import AnyEntry, FailureCause, MessageCreated, MessageDeleted, TurnFailed, fact_of, turn_event
@@ -239,7 +239,7 @@ class Session:
 
     def _decide(self, state: SessionState, group: Sequence[_Waiting]) -> _Batch:
         """What the facts call for, in their order. Facts that cannot be written fail alone, not those beside them."""
-        batch, now = _Batch(Draft(state)), time.time_ns() // 1_000_000
+        batch, now = _Batch(Draft(state)), now_ms()
         for waiting in group:
             try:
                 decisions = [batch.draft.take(fact, now=now) for fact in waiting.facts]
@@ -278,7 +278,7 @@ class Session:
             return
         owed = await self._owed(state.inherited_turn)
         error = FailureCause(name="Interrupted", message="the gateway stopped during this turn")
-        event = turn_event(TurnFailed(turn_id=state.inherited_turn, error=error), now=time.time_ns() // 1_000_000)
+        event = turn_event(TurnFailed(turn_id=state.inherited_turn, error=error), now=now_ms())
         batch = self._decide(state, [_Waiting((Written((*owed, event)),), asyncio.get_running_loop().create_future())])
         await self._commit(state, batch)
 
