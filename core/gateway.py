@@ -9,8 +9,9 @@ import structlog
 from core.entries import AnyEntry
 from core.ids import SessionId
 from core.sessions.directory import Sessions
+from core.sessions.reading import Recorded
 from core.sessions.receipts import Receipt, Receipts
-from core.sessions.session import Recorded, Session
+from core.sessions.session import Session
 
 LONGEST_PAUSE: Final = 60.0
 

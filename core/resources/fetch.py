@@ -14,8 +14,9 @@ from core.errors import ChatRefused, ChatUnavailable, ResourceError
 from core.ids import AssetId, SessionId
 from core.resources.download import DeadLink, TryLater, download
 from core.resources.store import Resources
+from core.sessions.reading import Recorded
 from core.sessions.receipts import Receipt, Receipts
-from core.sessions.session import Recorded, Session
+from core.sessions.session import Session
 from core.sessions.state import MessageKey, key_of
 from core.sidecars import Sidecar
 from core.threads import finish_in_thread

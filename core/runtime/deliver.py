@@ -15,8 +15,9 @@ from core.errors import RuntimeRefused, RuntimeUnavailable
 from core.health import Health, Troubles
 from core.ids import SessionId
 from core.runtime.port import Runtime
+from core.sessions.reading import Recorded
 from core.sessions.receipts import Receipt, Receipts
-from core.sessions.session import Recorded, Session
+from core.sessions.session import Session
 
 MOST_ENTRIES: Final = 100
 MOST_BYTES: Final = 1024 * 1024

@@ -8,8 +8,9 @@ from typing import Final
 
 from core.entries import MessageCreated, TurnStart, fact_of
 from core.ids import TurnId
+from core.sessions.reading import Recorded
 from core.sessions.receipts import Receipt
-from core.sessions.session import Recorded, Session
+from core.sessions.session import Session
 from core.sessions.state import key_of
 from core.wake import ALBUM_QUIET_MS, Rule, WakeRules, rule_met
 

@@ -14,7 +14,8 @@ from core.errors import FolderHeld, FolderUnusable, InvalidId, UnknownSession
 from core.ids import SessionId, TurnId, session_id
 from core.log.file import FileLog
 from core.log.journal import Journal
-from core.sessions.session import Owed, Recorded, Session, nothing_owed
+from core.sessions.reading import Recorded
+from core.sessions.session import Owed, Session, nothing_owed
 
 MOST_REMEMBERED: Final = 1024
 """Sessions whose newest messages are kept in memory; the others fold their log's end again when they wake."""

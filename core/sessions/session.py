@@ -7,41 +7,26 @@ what the file really holds, and file order is the order of the calls.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-import structlog
 from msgspec.structs import replace as changed
 
 from core.clock import now_ms
-from core.codec import decode, encode
+from core.codec import encode
 from core.content import parse, render, without_sources
 from core.entries import AnyEntry, FailureCause, MessageCreated, MessageDeleted, TurnFailed, fact_of, turn_event
-from core.errors import InvalidEntry, UnknownEntry
-from core.ids import EntryId, SessionId, TurnId
-from core.log.port import Line, Log
+from core.ids import SessionId, TurnId
+from core.log.port import Log
 from core.sessions.facts import Fact, Media, Said, Written
-from core.sessions.receipts import Receipt
+from core.sessions.reading import Reading, Recorded
 from core.sessions.state import Draft, MessageKey, SessionState, Standing, fold, fold_message, key_of
 from core.sidecars import Sidecar, write_sidecar
 
 LOADED_BYTES: Final = 512 * 1024
 """How much of a log's end is folded when a session is first written to."""
-CHUNK_BYTES: Final = 256 * 1024
-MOST_REPORTED: Final = 64
-
-logger = structlog.get_logger()
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], None]
 """Start a named task that somebody owns."""
-
-
-class Recorded(NamedTuple):
-    """An entry where it stands: ``end`` is the position after it, ``raw`` its bytes without the line feed."""
-
-    entry: AnyEntry
-    start: int
-    end: int
-    raw: bytes
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +58,7 @@ async def nothing_owed(_turn: TurnId) -> tuple[AnyEntry, ...]:
     return ()
 
 
-class Session:
+class Session(Reading):
     """Append, read and follow one conversation.
 
     All methods belong to one event loop, but for those that say that they block. An idle session holds no task, no
@@ -84,21 +69,17 @@ class Session:
         "_draining",
         "_grown",
         "_has_written",
-        "_log",
         "_on_append",
         "_owed",
-        "_reported",
         "_spawn",
         "_state",
         "_waiting",
-        "id",
     )
 
     def __init__(
         self, session_id: SessionId, log: Log, *, on_append: OnAppend, spawn: Spawn, owed: Owed | None = None
     ) -> None:
-        self.id = session_id
-        self._log = log
+        super().__init__(session_id, log)
         self._on_append = on_append
         self._spawn = spawn
         self._owed = owed or nothing_owed
@@ -107,12 +88,6 @@ class Session:
         self._draining = False
         self._has_written = False
         self._grown: asyncio.Event | None = None
-        self._reported: set[int] = set()
-
-    @property
-    def size(self) -> int:
-        """The position after the newest durable line."""
-        return self._log.size
 
     def append(self, facts: Iterable[Fact]) -> asyncio.Future[list[Recorded]]:
         """Write what these facts call for; done when it would survive a power cut.
@@ -143,51 +118,6 @@ class Session:
         if known is None and not state.complete:
             known = await asyncio.to_thread(self._look_up, key)
         return known
-
-    def read(self, start: int = 0) -> Iterator[Recorded]:
-        """Entries from a position on; lines that do not parse are skipped and reported. Blocks."""
-        for line in self._log.read(start):
-            if (recorded := self._decode(line)) is not None:
-                yield recorded
-
-    def read_back(self, end: int | None = None) -> Iterator[Recorded]:
-        """Entries from the end, or from a position, backwards. Blocks."""
-        for line in self._log.read_back(end):
-            if (recorded := self._decode(line)) is not None:
-                yield recorded
-
-    def read_chunk(self, start: int) -> tuple[list[Recorded], int]:
-        """Some entries from a position on, and the position to go on from. Blocks."""
-        end, chunk = self._log.size, list[Recorded]()
-        last = start
-        for line in self._log.read(start, limit=CHUNK_BYTES):
-            last = line.end
-            if (recorded := self._decode(line)) is not None:
-                chunk.append(recorded)
-        return chunk, last if last > start else end
-
-    def about(self, key: MessageKey) -> list[Recorded]:
-        """Every line about one message, in file order. Blocks."""
-        lines = self._log.search_back(f'"messageId":"{key.message_id}"'.encode("utf-8", "replace"))
-        found = [recorded for line in lines if (recorded := self._decode(line)) is not None]
-        return [recorded for recorded in reversed(found) if _is_about(recorded.entry, key)]
-
-    async def position_after(self, entry: EntryId) -> int:
-        """The position after an entry. Raises `UnknownEntry`."""
-        return await asyncio.to_thread(self._find, entry)
-
-    async def holds_id(self, text: str) -> bool:
-        """Whether that is the id of a line or of a message in the log."""
-        return await asyncio.to_thread(self._holds_id, text)
-
-    async def resume_from(self, receipt: Receipt | None) -> int:
-        """The position that a follower goes on from: after its receipt, wherever that entry stands by now.
-
-        The beginning where there is none, or where its entry is gone: an act is repeated rather than left out.
-        """
-        if receipt is None or receipt.position == 0:
-            return 0
-        return await asyncio.to_thread(self._resume, receipt)
 
     async def follow(self, start: int = 0) -> AsyncIterator[Recorded]:
         """Entries from a position on, without gap or repeat, for ever."""
@@ -342,50 +272,11 @@ class Session:
                 standing = fold_message(standing or Standing(), fact)
         return standing
 
-    def _find(self, entry: EntryId) -> int:
-        for line in self._log.search_back(f'"{entry}"'.encode("utf-8", "replace")):
-            recorded = self._decode(line)
-            if recorded is not None and recorded.entry.id == entry:
-                return recorded.end
-        raise UnknownEntry("the log holds no entry of that id")
-
-    def _holds_id(self, text: str) -> bool:
-        for line in self._log.search_back(f'"{text}"'.encode("utf-8", "replace")):
-            recorded = self._decode(line)
-            if recorded is not None and text in {recorded.entry.id, getattr(recorded.entry.data, "id", None)}:
-                return True
-        return False
-
-    def _resume(self, receipt: Receipt) -> int:
-        if receipt.position <= self._log.size:
-            before = next(self.read_back(receipt.position), None)
-            if before is not None and before.entry.id == receipt.entry:
-                return receipt.position
-        try:
-            return self._find(receipt.entry)
-        except UnknownEntry:
-            return 0
-
-    def _decode(self, line: Line) -> Recorded | None:
-        try:
-            return Recorded(decode(line.raw), *line)
-        except InvalidEntry as error:
-            if line.start not in self._reported and len(self._reported) < MOST_REPORTED:
-                self._reported.add(line.start)
-                number = self._log.number_at(line.start)
-                logger.warning("log_line_skipped", session=self.id, line=number, reason=str(error))
-            return None
-
 
 def _is_bare(fact: Said) -> bool:
     """Whether it quotes a message of its own chat by number alone."""
     quote = fact.message.quote
     return quote is not None and quote.content is None and quote.channel is None
-
-
-def _is_about(entry: AnyEntry, key: MessageKey) -> bool:
-    fact = fact_of(entry)
-    return fact is not None and key == (fact.platform, fact.self_id, fact.channel_id, fact.message_id)
 
 
 def _sidecar(media: Media, now: int) -> bytes:

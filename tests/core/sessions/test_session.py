@@ -16,8 +16,9 @@ from core.errors import LogUnavailable, UnknownEntry
 from core.ids import EntryId, MessageId, TurnId
 from core.log.memory import MemoryLog
 from core.sessions.facts import Fact, Said, Written
+from core.sessions.reading import Recorded
 from core.sessions.receipts import Receipt
-from core.sessions.session import LOADED_BYTES, Recorded, Session
+from core.sessions.session import LOADED_BYTES, Session
 from core.sessions.state import SessionState, key_of
 from core.sidecars import read_sidecar
 from tests.builders import SESSION, a_message, a_picture, retracted, said

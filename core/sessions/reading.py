@@ -1,0 +1,131 @@
+"""Looking at one session's lines: forwards, backwards, from a receipt, about a message. Changes nothing."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import structlog
+
+from core.codec import decode
+from core.entries import AnyEntry, fact_of
+from core.errors import InvalidEntry, UnknownEntry
+from core.ids import EntryId, SessionId
+from core.log.port import Line, Log
+from core.sessions.receipts import Receipt
+from core.sessions.state import MessageKey
+
+CHUNK_BYTES: Final = 256 * 1024
+MOST_REPORTED: Final = 64
+
+logger = structlog.get_logger()
+
+
+class Recorded(NamedTuple):
+    """An entry where it stands: ``end`` is the position after it, ``raw`` its bytes without the line feed."""
+
+    entry: AnyEntry
+    start: int
+    end: int
+    raw: bytes
+
+
+class Reading:
+    """What can be asked of a session's log. Lines that do not parse are skipped, and named once by their number."""
+
+    __slots__ = ("_log", "_reported", "id")
+
+    def __init__(self, session_id: SessionId, log: Log) -> None:
+        self.id = session_id
+        self._log = log
+        self._reported: set[int] = set()
+
+    @property
+    def size(self) -> int:
+        """The position after the newest durable line."""
+        return self._log.size
+
+    def read(self, start: int = 0) -> Iterator[Recorded]:
+        """Entries from a position on; lines that do not parse are skipped and reported. Blocks."""
+        for line in self._log.read(start):
+            if (recorded := self._decode(line)) is not None:
+                yield recorded
+
+    def read_back(self, end: int | None = None) -> Iterator[Recorded]:
+        """Entries from the end, or from a position, backwards. Blocks."""
+        for line in self._log.read_back(end):
+            if (recorded := self._decode(line)) is not None:
+                yield recorded
+
+    def read_chunk(self, start: int) -> tuple[list[Recorded], int]:
+        """Some entries from a position on, and the position to go on from. Blocks."""
+        end, chunk = self._log.size, list[Recorded]()
+        last = start
+        for line in self._log.read(start, limit=CHUNK_BYTES):
+            last = line.end
+            if (recorded := self._decode(line)) is not None:
+                chunk.append(recorded)
+        return chunk, last if last > start else end
+
+    def about(self, key: MessageKey) -> list[Recorded]:
+        """Every line about one message, in file order. Blocks."""
+        lines = self._log.search_back(f'"messageId":"{key.message_id}"'.encode("utf-8", "replace"))
+        found = [recorded for line in lines if (recorded := self._decode(line)) is not None]
+        return [recorded for recorded in reversed(found) if _is_about(recorded.entry, key)]
+
+    async def position_after(self, entry: EntryId) -> int:
+        """The position after an entry. Raises `UnknownEntry`."""
+        return await asyncio.to_thread(self._find, entry)
+
+    async def holds_id(self, text: str) -> bool:
+        """Whether that is the id of a line or of a message in the log."""
+        return await asyncio.to_thread(self._holds_id, text)
+
+    async def resume_from(self, receipt: Receipt | None) -> int:
+        """The position that a follower goes on from: after its receipt, wherever that entry stands by now.
+
+        The beginning where there is none, or where its entry is gone: an act is repeated rather than left out.
+        """
+        if receipt is None or receipt.position == 0:
+            return 0
+        return await asyncio.to_thread(self._resume, receipt)
+
+    # --- all of this blocks ---------------------------------------------------------------------------------------
+
+    def _find(self, entry: EntryId) -> int:
+        for line in self._log.search_back(f'"{entry}"'.encode("utf-8", "replace")):
+            recorded = self._decode(line)
+            if recorded is not None and recorded.entry.id == entry:
+                return recorded.end
+        raise UnknownEntry("the log holds no entry of that id")
+
+    def _holds_id(self, text: str) -> bool:
+        for line in self._log.search_back(f'"{text}"'.encode("utf-8", "replace")):
+            recorded = self._decode(line)
+            if recorded is not None and text in {recorded.entry.id, getattr(recorded.entry.data, "id", None)}:
+                return True
+        return False
+
+    def _resume(self, receipt: Receipt) -> int:
+        if receipt.position <= self._log.size:
+            before = next(self.read_back(receipt.position), None)
+            if before is not None and before.entry.id == receipt.entry:
+                return receipt.position
+        try:
+            return self._find(receipt.entry)
+        except UnknownEntry:
+            return 0
+
+    def _decode(self, line: Line) -> Recorded | None:
+        try:
+            return Recorded(decode(line.raw), *line)
+        except InvalidEntry as error:
+            if line.start not in self._reported and len(self._reported) < MOST_REPORTED:
+                self._reported.add(line.start)
+                number = self._log.number_at(line.start)
+                logger.warning("log_line_skipped", session=self.id, line=number, reason=str(error))
+            return None
+
+
+def _is_about(entry: AnyEntry, key: MessageKey) -> bool:
+    fact = fact_of(entry)
+    return fact is not None and key == (fact.platform, fact.self_id, fact.channel_id, fact.message_id)
