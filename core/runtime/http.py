@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from core.backoff import retry_after
 from core.codec import raw_json
-from core.errors import RuntimeCallError, RuntimeRefused, RuntimeUnavailable
+from core.errors import InvalidEntry, RuntimeCallError, RuntimeRefused, RuntimeUnavailable
 from core.ids import EntryId, SessionId, TurnId
 from core.runtime.port import Answer, Cause
 
@@ -85,7 +85,7 @@ def read_answer(content: bytes) -> Answer:
         except (msgspec.DecodeError, RecursionError):
             # Only the standard library takes half a surrogate pair, which is how some runtimes cut an emoji.
             body = _convert_loosely(json.loads(content.decode("utf-8-sig")))
-    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+    except (msgspec.ValidationError, ValueError, RecursionError, InvalidEntry) as error:
         raise RuntimeCallError(f"the runtime's answer to /wake cannot be read ({type(error).__name__})") from error
     seen = EntryId(body.seen) if body.seen is not None else None
     return Answer(body.reply, tuple(body.entries or ()), seen)

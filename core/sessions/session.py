@@ -5,7 +5,7 @@ what the file really holds, and file order is the order of the calls.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -224,9 +224,11 @@ class Session(Reading):
 
     async def _fill_quotes(self, group: Sequence[_Waiting]) -> None:
         """A quoted message that the platform sent no copy of is quoted as the log has it (log-format 7.1)."""
+        arriving: dict[MessageKey, MessageCreated] = {}
         for waiting in group:
             if any(isinstance(fact, Said) and _is_bare(fact) for fact in waiting.facts):
-                waiting.facts = await asyncio.to_thread(self._filled_all, waiting.facts)
+                waiting.facts = await asyncio.to_thread(self._filled_all, waiting.facts, arriving)
+            arriving |= {key_of(fact.message): fact.message for fact in waiting.facts if isinstance(fact, Said)}
 
     # --- reading: all of it blocks --------------------------------------------------------------------------------
 
@@ -245,24 +247,30 @@ class Session(Reading):
             state.inherited_turn = state.open_turn
         return state
 
-    def _filled_all(self, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
-        return tuple(self._filled(fact) for fact in facts)
+    def _filled_all(self, facts: tuple[Fact, ...], arriving: Mapping[MessageKey, MessageCreated]) -> tuple[Fact, ...]:
+        return tuple(self._filled(fact, arriving) for fact in facts)
 
-    def _filled(self, fact: Fact) -> Fact:
-        if not isinstance(fact, Said) or not _is_bare(fact):
+    def _filled(self, fact: Fact, arriving: Mapping[MessageKey, MessageCreated]) -> Fact:
+        quote = fact.message.quote if isinstance(fact, Said) else None
+        if not isinstance(fact, Said) or quote is None or not _is_bare(fact):
             return fact
-        message, quote = fact.message, fact.message.quote
-        assert quote is not None
-        shown: MessageCreated | None = None
-        for recorded in self.about(key_of(message)._replace(message_id=quote.id)):
-            about = fact_of(recorded.entry)
-            if isinstance(about, MessageDeleted):
-                return fact
-            shown = about if isinstance(about, MessageCreated) else shown
+        key = key_of(fact.message)._replace(message_id=quote.id)
+        shown = arriving.get(key) or self._shown(key)
         if shown is None:
             return fact
-        quote = changed(quote, content=render(without_sources(parse(shown.content))), user=quote.user or shown.user)
-        return replace(fact, message=changed(message, quote=quote))
+        content = render(without_sources(parse(shown.content)))
+        quote = changed(quote, content=content, user=quote.user or shown.user)
+        return replace(fact, message=changed(fact.message, quote=quote))
+
+    def _shown(self, key: MessageKey) -> MessageCreated | None:
+        """The newest revision of a message; None where there is none, or it was retracted."""
+        shown: MessageCreated | None = None
+        for recorded in self.about(key):
+            fact = fact_of(recorded.entry)
+            if isinstance(fact, MessageDeleted):
+                return None
+            shown = fact if isinstance(fact, MessageCreated) else shown
+        return shown
 
     def _look_up(self, key: MessageKey) -> Standing | None:
         standing: Standing | None = None

@@ -108,7 +108,14 @@ def test_an_answer_is_read_as_generously_as_runtimes_write_it() -> None:
     assert read_answer(b'\xef\xbb\xbf{"reply":"hi"}').reply == "hi"
     assert read_answer(b'{"reply":"cut \\ud83d","entries":null}').reply == "cut ?"
     assert read_answer(b'{"reply":null,"entries":[{"a":"\\ud83d"}],"zzz":[]}').entries == (Raw(b'{"a":"\\ud83d"}'),)
-    for nonsense in (b"[", b"[1]", b'{"reply":' + b"[" * 5000 + b"]" * 5000 + b"}", b'{"entries":{}}', b"\xff"):
+    for nonsense in (
+        b"[",
+        b"[1]",
+        b'{"reply":' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b'{"entries":{}}',
+        b'{"entries":[NaN]}',
+        b"\xff",
+    ):
         with pytest.raises(RuntimeCallError, match="cannot be read"):
             read_answer(nonsense)
 

@@ -414,6 +414,9 @@ async def test_a_quote_without_content_is_filled_from_the_log_unless_it_was_retr
     quote = recorded.entry.data.data.quote
     assert (quote.content, quote.user.name) == ('coffee? <img title="cat"/>', "Mona")
     await session.append([retracted(1)])
+    together = [session.append([said(10, "both at once")]), session.append([said(11, quote=Quote(id=MessageId("10")))])]
+    [recorded] = (await asyncio.gather(*together))[1]
+    assert recorded.entry.data.data.quote.content == "both at once"
     for number, quoted in ((3, bare), (4, Quote(id=MessageId("77")))):
         [recorded] = await session.append([said(number, "yes", quote=quoted)])
         assert recorded.entry.data.data.quote == quoted
