@@ -31,3 +31,8 @@ def test_no_text_takes_long(piece: str) -> None:
     started = time.perf_counter()
     VEIL.over(piece * 20_000)
     assert time.perf_counter() - started < 2
+
+
+def test_the_secret_half_of_our_own_token_is_hidden_alone() -> None:
+    assert Veil(TOKEN).over(f"123456789_{TOKEN.partition(':')[2]}.txt") == "123456789_[a bot token].txt"
+    assert Veil(None).over("nothing to hide") == "nothing to hide"
