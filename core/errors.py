@@ -13,11 +13,18 @@
     ├── UnknownEntry           a cursor names an entry that the log does not hold
     ├── UnknownSession         no session of that id
     ├── TokenRefused           a platform does not know the token
+    ├── ConfirmationError      an answer that does not count; nothing was changed
+    │   ├── UnknownTask        there is no confirmation of that hash here
+    │   ├── AlreadyDecided     somebody, or the clock, was first
+    │   ├── NotAllowed         not this person, or not from there
+    │   └── InvalidAnswer      no answer to what was asked
+    ├── InvalidRequest         what cannot be asked
     ├── ResourceError          an asset or artifact that cannot be given; see ``code``
     ├── ChatError              a platform did not take what we said
     │   ├── ChatOff            the platform of that session is not configured
     │   ├── ChatUnavailable    asking again may help
     │   └── ChatRefused        asking again will not help
+    │       └── ChatMoved      the chat goes on as another one
     └── RuntimeCallError       the agent runtime did not take a call
         ├── RuntimeUnavailable asking again may help
         └── RuntimeRefused     this body will never be taken
@@ -107,6 +114,38 @@ class ChatRefused(ChatError):
     """Asking again will not help."""
 
 
+class ChatMoved(ChatRefused):
+    """The chat goes on as another one: ``successor`` is its session id."""
+
+    def __init__(self, message: str, *, successor: str) -> None:
+        super().__init__(message)
+        self.successor = successor
+
+
+class ConfirmationError(IshikiError):
+    """An answer that does not count; nothing was changed by it."""
+
+
+class UnknownTask(ConfirmationError):
+    """There is no confirmation of that hash here."""
+
+
+class AlreadyDecided(ConfirmationError):
+    """Somebody, or the clock, was first."""
+
+
+class NotAllowed(ConfirmationError):
+    """That person may not answer, or not from there."""
+
+
+class InvalidAnswer(ConfirmationError):
+    """No answer to what was asked."""
+
+
+class InvalidRequest(IshikiError):
+    """What cannot be asked, or not like that."""
+
+
 class RuntimeCallError(IshikiError):
     """The agent runtime did not take a call."""
 
@@ -120,8 +159,9 @@ class RuntimeUnavailable(RuntimeCallError):
 
 
 class RuntimeRefused(RuntimeCallError):
-    """This body will never be taken. ``too_large`` (413): a smaller one may be."""
+    """This body will never be taken. ``too_large`` (413): a smaller one may be. ``gone`` (410): nobody wants it."""
 
-    def __init__(self, message: str, *, too_large: bool = False) -> None:
+    def __init__(self, message: str, *, too_large: bool = False, gone: bool = False) -> None:
         super().__init__(message)
         self.too_large = too_large
+        self.gone = gone

@@ -1,11 +1,12 @@
 """Every id that we make or read (contract sections 1 and 9). Nobody else formats, splits or compares one."""
 
+import base64
 import os
 import re
 import threading
 import uuid
 from collections.abc import Iterator
-from typing import Literal, NewType
+from typing import Literal, NamedTuple, NewType
 
 from core.errors import InvalidId
 
@@ -21,6 +22,8 @@ ChannelId = NewType("ChannelId", str)
 ThreadId = NewType("ThreadId", str)
 """Telegram forum topic id."""
 AssetId = NewType("AssetId", str)
+TaskHash = NewType("TaskHash", str)
+"""Names one confirmation or question: a UUID v4."""
 
 Prefix = Literal["dc", "tg", "cli", "chat", "temp"]
 Platform = Literal["discord", "telegram"]
@@ -32,6 +35,7 @@ _SESSION = re.compile(
     rf"|(?P<cli>cli-{_UUID})|(?P<chatp>chat-{_UUID})|(?P<temp>temp-{_UUID})"
 )
 _UUID_ONLY = re.compile(_UUID)
+_CONTROL = re.compile(r"ik1:(?P<hash>[A-Za-z0-9_-]{22}):(?P<question>[0-9]{1,4}):(?P<option>[a-z0-9]{1,8})")
 _ASSETS = uuid.uuid5(uuid.NAMESPACE_URL, "ishiki:asset")
 
 
@@ -147,6 +151,42 @@ def asset_id(session: SessionId, platform: str, message: str, file: str) -> Asse
     message keeps its id after a crash and in an edit; two messages never share one.
     """
     return AssetId(str(uuid.uuid5(_ASSETS, f"{session}/{platform}/{message}/{file}")))
+
+
+class Control(NamedTuple):
+    """What a button or menu says when it is used: the question of a task, from 0, and the option, a number or a word.
+
+    It fits into Telegram's 64 bytes and Discord's 100 characters and holds no label, command or secret.
+    """
+
+    task: TaskHash
+    question: int
+    option: str
+
+    def __str__(self) -> str:
+        packed = base64.urlsafe_b64encode(uuid.UUID(self.task).bytes).rstrip(b"=").decode()
+        return f"ik1:{packed}:{self.question}:{self.option}"
+
+
+def control(text: str) -> Control | None:
+    """Read what a button says; None where it is none of ours."""
+    found = _CONTROL.fullmatch(text)
+    if found is None:
+        return None
+    task = uuid.UUID(bytes=base64.urlsafe_b64decode(f"{found['hash']}=="))
+    return Control(TaskHash(str(task)), int(found["question"]), found["option"])
+
+
+def task_hash(text: str) -> TaskHash:
+    """Read a task hash from outside. Raises `InvalidId` before anybody forms a path from it."""
+    if not is_uuid(text):
+        raise InvalidId("that is no task hash; expected a UUID as `ishiki pending` shows it")
+    return TaskHash(text)
+
+
+def new_task_hash() -> TaskHash:
+    """The id of a new confirmation or question."""
+    return TaskHash(new_uuid())
 
 
 def _percent(character: str) -> str:

@@ -1,13 +1,59 @@
 """Short ways to make what tests talk about."""
 
+from core.confirmations.record import Person, Question, Record
 from core.entries import AttachmentItem, Author, MessageCreated, MessageDeleted, Quote
-from core.ids import ChannelId, MessageId, SessionId, UserId, asset_id, discord_session
+from core.ids import ChannelId, MessageId, SessionId, TaskHash, UserId, asset_id, discord_session, new_task_hash
 from core.sessions.facts import Media, Retracted, Said
 from core.sidecars import FileRef, SourceInfo
 
 CHANNEL = ChannelId("900000000000000002")
 BOT = UserId("900000000000000009")
 SESSION: SessionId = discord_session(CHANNEL)
+
+MONA = Person(platform="discord", id="11", name="Mona")
+PIET = Person(platform="discord", id="12", name="Piet")
+ADMIN = Person(platform="discord", id="99", name="Ada")
+OPERATOR = Person(platform="cli", id="operator", name="operator")
+ADMINS = frozenset({ADMIN.key})
+
+
+def a_task(number: int) -> TaskHash:
+    """A task hash that is told apart by eye."""
+    return TaskHash(f"00000000-0000-4000-8000-{number:012d}")
+
+
+def a_confirmation(task: TaskHash | None = None, *, at: int = 1_000, **rest: object) -> Record:
+    """Mona's turn asks in the channel of `SESSION` whether it may write a file; never expires by itself. In ms."""
+    members: dict[str, object] = {
+        "task_hash": task or new_task_hash(),
+        "session_id": SESSION,
+        "kind": "confirm",
+        "status": "open",
+        "origin": rest.get("session_id", SESSION),
+        "deliver_to": rest.get("session_id", SESSION),
+        "tool": "write_file",
+        "args": {"path": "notes.md"},
+        "args_hash": "f" * 64,
+        "choices": ("yes", "no"),
+        "approvers": "requester",
+        "requester": MONA,
+        "created_at": at,
+        "expires_at": 10**15,
+    }
+    return Record(**(members | rest))  # pyright: ignore[reportArgumentType] - a builder takes what it is given
+
+
+def an_ask(*questions: Question, task: TaskHash | None = None, **rest: object) -> Record:
+    """Mona's turn asks a question, of free text where none is given."""
+    members: dict[str, object] = {
+        "kind": "ask",
+        "questions": questions or (Question(question="Which one?"),),
+        "choices": (),
+        "tool": None,
+        "args": None,
+        "args_hash": None,
+    }
+    return a_confirmation(task, **(members | rest))  # pyright: ignore[reportArgumentType] - as above
 
 
 def a_message(

@@ -16,6 +16,29 @@ MIGRATIONS: Final = (
         id INTEGER PRIMARY KEY, platform TEXT NOT NULL, reason TEXT NOT NULL, raw TEXT NOT NULL, at INTEGER NOT NULL
     );
     """,
+    """
+    CREATE TABLE IF NOT EXISTS session (
+        session_id TEXT PRIMARY KEY, self_id TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '',
+        model TEXT NOT NULL DEFAULT 'auto', reasoning TEXT NOT NULL DEFAULT 'medium', role TEXT NOT NULL DEFAULT '',
+        rule TEXT NOT NULL DEFAULT '', chat_id TEXT NOT NULL DEFAULT '', guild_id TEXT NOT NULL DEFAULT '',
+        channel_id TEXT NOT NULL DEFAULT '', user_id TEXT NOT NULL DEFAULT '', business_id TEXT NOT NULL DEFAULT '',
+        successor TEXT NOT NULL DEFAULT '', origin TEXT NOT NULL DEFAULT '',
+        created_at INTEGER NOT NULL DEFAULT 0, last_at INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX IF NOT EXISTS session_self_id ON session (self_id) WHERE self_id <> '';
+    CREATE INDEX IF NOT EXISTS session_chat_id ON session (chat_id) WHERE chat_id <> '';
+    CREATE INDEX IF NOT EXISTS session_channel_id ON session (channel_id) WHERE channel_id <> '';
+    CREATE INDEX IF NOT EXISTS session_name ON session (name) WHERE name <> '';
+    CREATE TABLE IF NOT EXISTS decision (
+        task_hash TEXT PRIMARY KEY, session_id TEXT NOT NULL, status TEXT NOT NULL, decided_at INTEGER NOT NULL,
+        record TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS decision_decided_at ON decision (decided_at);
+    CREATE TABLE IF NOT EXISTS allow_rule (
+        session_id TEXT NOT NULL, tool TEXT NOT NULL, args_hash TEXT NOT NULL, granted_by TEXT NOT NULL,
+        granted_at INTEGER NOT NULL, PRIMARY KEY (session_id, tool, args_hash, granted_by)
+    ) WITHOUT ROWID;
+    """,
 )
 
 

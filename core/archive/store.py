@@ -115,6 +115,10 @@ class Store:
 
     # --- the thread -----------------------------------------------------------------------------------------------
 
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Have the thread do something with the database. Raises `sqlite3.Error`."""
+        return await self._run(lambda: work(self._database))
+
     async def _run(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 

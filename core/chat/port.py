@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
+from core.chat.prompt import Prompt
 from core.ids import MessageId, SessionId, ThreadId
 from core.sidecars import FileRef
 
@@ -71,6 +72,28 @@ class Chat(Protocol):
 
         A quoted message that is gone is left out. `ChatRefused` named ``UnknownOutcome``: it may have been sent, and
         the platform has no means to tell.
+        """
+        ...
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        uploads: Sequence[Upload],
+        *,
+        quote: MessageId | None,
+        thread: ThreadId | None,
+        nonce: str,
+    ) -> MessageId:
+        """Show a prompt with what it is answered by, which says `Prompt.control` when it is used; nobody is pinged.
+
+        Quote, nonce and ``UnknownOutcome`` as in `send`; a topic that is gone is left out. Raises `ChatMoved`.
+        """
+        ...
+
+    async def revise(self, message: MessageId, prompt: Prompt, *, thread: ThreadId | None) -> None:
+        """Make a message that `ask` made show this; with an outcome nothing can be used any more.
+
+        `ChatRefused` named ``NotFound``: the message is gone.
         """
         ...
 

@@ -6,7 +6,7 @@ recorded in the same form.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import msgspec
@@ -18,7 +18,7 @@ from core.chat.port import Chat, Chats, Mode, Part, Upload, Veil
 from core.clock import now_ms
 from core.codec import raw_json
 from core.entries import AnyEntry, AssistantMessage, ToolMessage, TurnDone, TurnStart, message_entry, turn_event
-from core.errors import ChatError, ChatOff, ChatUnavailable, ResourceError
+from core.errors import ChatError, ChatMoved, ChatOff, ChatUnavailable, ResourceError
 from core.ids import MessageId, SessionId, ThreadId, TurnId, new_turn_id, new_uuid
 from core.sessions.directory import Sessions
 from core.sessions.facts import Written
@@ -32,6 +32,14 @@ logger = structlog.get_logger()
 
 ReadUpload = Callable[[SessionId, str], Awaitable[Upload]]
 """The bytes of an ``asset://`` or ``artifact://`` URL of a session. Raises `ResourceError`."""
+
+
+Moved = Callable[[SessionId, SessionId], Awaitable[None]]
+"""Told that a chat goes on as another session, from now on."""
+
+
+async def _stays(_old: SessionId, _new: SessionId) -> None:
+    pass
 
 
 class Ledger(Protocol):
@@ -97,17 +105,31 @@ class _Sent(msgspec.Struct):
 class Speaker:
     """Says things in the chat that a session id names; never anywhere else."""
 
-    def __init__(self, sessions: Sessions, chats: Chats, ledger: Ledger, upload: ReadUpload, veil: Veil = str) -> None:
+    def __init__(
+        self,
+        sessions: Sessions,
+        chats: Chats,
+        ledger: Ledger,
+        upload: ReadUpload,
+        veil: Veil = str,
+        *,
+        current: Callable[[SessionId], SessionId] = lambda session: session,
+        moved: Moved = _stays,
+    ) -> None:
+        """``current`` is the session that a chat goes on in; ``moved`` is told when a platform says that it does."""
         self._sessions = sessions
         self._chats = chats
         self._ledger = ledger
         self._upload = upload
         self._veil = veil
+        self._current = current
+        self._moved = moved
 
     async def say(self, session: SessionId, speech: Speech, *, key: str) -> Spoken:
         """Send, and write it down: as part of the turn that runs, else as a turn of its own.
 
-        The same ``key`` again sends only what was not sent. Raises `ChatOff`.
+        The same ``key`` again sends only what was not sent. Speech for a chat that has migrated is said, and written
+        down, where it goes on. Raises `ChatOff`.
         """
         spoken = await self.send(session, speech, key=key)
 
@@ -118,14 +140,17 @@ class Speaker:
             start, done = turn_event(TurnStart(turn_id=turn), now=now), turn_event(TurnDone(turn_id=turn), now=now)
             return (start, *self.lines(speech, spoken, turn=turn), done)
 
-        await self._sessions.of(session).append([Written(lines)])
+        await self._sessions.of(self._current(session)).append([Written(lines)])
         return spoken
 
     async def send(self, session: SessionId, speech: Speech, *, key: str) -> Spoken:
         """Send without writing anything down. Raises `ChatOff`."""
-        chat = self._chats(session)
+        here = self._current(session)
+        chat = self._chats(here)
         if chat is None:
             raise ChatOff("the platform of this session is not configured; set its token and start again")
+        if here != session:
+            speech = replace(speech, quote=None)  # messages of the old chat have other numbers in the new one
         sent = await self._sent(key) or _Sent(speech)
         if sent.trying and not chat.knows_nonces:
             return Spoken(_ids(sent), _UNKNOWN, sent.index)
@@ -149,6 +174,8 @@ class Speaker:
                     if error.name != _UNKNOWN[0]:
                         sent.trying = 0
                         await self._note(session, key, "sending", sent)
+                    if isinstance(error, ChatMoved) and await self._follow(here, error):
+                        return await self.send(session, speech, key=key)
                     return Spoken(_ids(sent), (error.name, str(error)), sent.index)
                 sent.parts.append(ids)
         sent.trying = 0
@@ -156,6 +183,11 @@ class Speaker:
         if missing is not None:
             return Spoken(_ids(sent), ("ResourceError", missing[1]), missing[0])
         return Spoken(_ids(sent))
+
+    async def _follow(self, session: SessionId, error: ChatMoved) -> bool:
+        """Take note that a chat goes on elsewhere; whether it does."""
+        await self._moved(session, SessionId(error.successor))
+        return self._current(session) != session
 
     async def owed(self, turn: TurnId) -> tuple[AnyEntry, ...]:
         """The lines about a reply that was being sent when its turn was cut off: what stands in the chat is logged.

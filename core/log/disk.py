@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from core.files import sync_folder
 from core.log.lines import is_whole
 
 LEAST_ROOM: Final = 4 * 1024 * 1024
@@ -64,11 +65,7 @@ class Disk:
 
     def sync_folder(self, path: Path) -> None:
         """Make the names in a folder durable."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_folder(path)
 
     def write_new(self, path: Path, content: bytes) -> None:
         """Put a small file in place whole, by temporary file and rename; one that is there and whole is left alone.

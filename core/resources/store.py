@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from core.chat.port import Upload
 from core.clock import now_ms
 from core.errors import ResourceError
+from core.files import write_whole
 from core.ids import AssetId, SessionId
 from core.sidecars import FetchError, Sidecar, SourceInfo, read_sidecar, write_sidecar
 
@@ -117,7 +118,7 @@ class Resources:
         """Note that the bytes cannot be had, for good."""
         path = self._asset(session, asset)
         error = FetchError(code=code, message=message, at=now_ms())
-        _write_whole(_beside(path), write_sidecar(replace(self._read_sidecar(path), error=error)))
+        write_whole(_beside(path), write_sidecar(replace(self._read_sidecar(path), error=error)))
 
     def remove(self, session: SessionId, asset: AssetId) -> None:
         """The message was retracted: the bytes go, the sidecar stays and says so. Again is no error."""
@@ -128,7 +129,7 @@ class Resources:
             return  # a line of somebody else's log, of which nothing was ever stored
         path.unlink(missing_ok=True)
         if sidecar.removed_at is None:
-            _write_whole(_beside(path), write_sidecar(replace(sidecar, removed_at=now_ms())))
+            write_whole(_beside(path), write_sidecar(replace(sidecar, removed_at=now_ms())))
 
     def put_artifact(self, session: SessionId, namespace: str, content: bytes, *, filename: str | None = None) -> str:
         """Keep bytes that a tool made, under the hash of them. Returns the URL."""
@@ -209,7 +210,7 @@ class Resources:
             fetched_at=now_ms(),
         )
         incoming.path.rename(path)
-        _write_whole(_beside(path), write_sidecar(known))
+        write_whole(_beside(path), write_sidecar(known))
         return known
 
     def _upload(self, session: SessionId, url: str) -> Upload:
@@ -250,17 +251,3 @@ def _is_name(segment: str) -> bool:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """By temporary file, flush and rename."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from core.backoff import retry_after
 from core.codec import raw_json
+from core.confirmations.record import Record
 from core.errors import InvalidEntry, RuntimeCallError, RuntimeRefused, RuntimeUnavailable
 from core.ids import EntryId, SessionId, TurnId
 from core.runtime.port import Answer, Cause
@@ -60,6 +61,14 @@ class HttpRuntime:
         content = await self._post("/wake", bytes(raw_json(body)), key=turn, patience=WAKE_PATIENCE)
         return read_answer(content)
 
+    async def resolve(self, record: Record) -> None:
+        body = bytes(raw_json(resolution(record)))
+        try:
+            await self._post("/resolve", body, key=record.task_hash, patience=DELIVER_PATIENCE)
+        except RuntimeRefused as error:
+            if not error.gone:
+                raise RuntimeUnavailable(str(error)) from error
+
     async def _post(self, path: str, body: bytes, *, key: str, patience: httpx.Timeout) -> bytes:
         headers = {**self._headers, "Idempotency-Key": key}
         try:
@@ -71,8 +80,25 @@ class HttpRuntime:
             return response.content
         said = f"the runtime answered {path} with {response.status_code}"
         if response.status_code in REFUSED:
-            raise RuntimeRefused(said, too_large=response.status_code == 413)
+            raise RuntimeRefused(said, too_large=response.status_code == 413, gone=response.status_code == 410)
         raise RuntimeUnavailable(said, retry_after=retry_after(response.headers))
+
+
+def resolution(record: Record) -> dict[str, object]:
+    """The body of ``/resolve``."""
+    body: dict[str, object] = {
+        "sessionId": record.session_id,
+        "taskHash": record.task_hash,
+        "status": record.status,
+        "at": record.decided_at,
+    }
+    if record.choice is not None:
+        body["choice"] = record.choice
+    if record.answers:
+        body["answers"] = [answer.model_dump(mode="json") for answer in record.answers]
+    if record.by is not None:
+        body["by"] = record.by.model_dump(mode="json", exclude_none=True)
+    return body
 
 
 def read_answer(content: bytes) -> Answer:

@@ -1,13 +1,13 @@
 """What stands in a log behind a receipt, as far as waking is concerned (log-format 14.1)."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
 from core.entries import MessageCreated, TurnStart, fact_of
-from core.ids import TurnId
+from core.ids import SessionId, TurnId
 from core.sessions.reading import Recorded
 from core.sessions.receipts import Receipt
 from core.sessions.session import Session
@@ -16,6 +16,14 @@ from core.wake import ALBUM_QUIET_MS, Rule, WakeRules, rule_met
 
 ALBUM_REACH: Final = 100
 """Entries before the receipt among which parts of an album are looked for that has woken already."""
+
+
+IsAnswer = Callable[[SessionId, MessageCreated], Awaitable[bool]]
+"""Whether a message in a session answers a question that stands in its chat."""
+
+
+async def nothing_asked(_session: SessionId, _message: MessageCreated) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +48,12 @@ class Outlook:
     started: set[TurnId] = field(default_factory=set[TurnId])
 
 
-async def look(session: Session, position: int, rules: WakeRules, *, since: int) -> Outlook:
+async def look(
+    session: Session, position: int, rules: WakeRules, *, since: int, is_answer: IsAnswer = nothing_asked
+) -> Outlook:
     """Judge everything behind a position. An album is judged over all its parts, and wakes once.
+
+    A message that ``is_answer`` to a question of ours wakes nobody: whoever asked is told in another way.
 
     ``since`` is when this process began to listen, in ms: the quiet after an album's last part is counted from there at
     the earliest, as parts may have come while nobody did.
@@ -62,7 +74,7 @@ async def look(session: Session, position: int, rules: WakeRules, *, since: int)
                 if message.album in woken or state.is_retracted(key_of(message)):
                     continue
             rule = rule_met(recorded.entry, rules)
-            if rule is not None:
+            if rule is not None and not (message is not None and await is_answer(session.id, message)):
                 outlook.newest = Candidate(recorded, rule)
         if chunk:
             outlook.end = Receipt(chunk[-1].entry.id, position)

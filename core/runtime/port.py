@@ -6,6 +6,7 @@ from typing import Protocol
 
 from msgspec import Raw
 
+from core.confirmations.record import Record
 from core.ids import EntryId, SessionId, TurnId
 
 
@@ -38,4 +39,11 @@ class Runtime(Protocol):
 
     async def wake(self, session: SessionId, turn: TurnId, cause: Cause) -> Answer:
         """Run a turn; the call is the turn. Not repeated."""
+        ...
+
+    async def resolve(self, record: Record) -> None:
+        """Tell a decision. A repeat says the same. Returns when it is taken, or nobody waits for it any more (410).
+
+        Raises `RuntimeUnavailable` for everything else: an answer that gets lost would hold up somebody's work.
+        """
         ...

@@ -7,6 +7,7 @@ log, then it had its chance, or it is not, then it is still owed.
 
 import asyncio
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
@@ -17,6 +18,7 @@ from msgspec import Raw
 from core.chat.port import Veil
 from core.chat.speak import Speaker, Speech, Spoken, veiled
 from core.clock import now_ms
+from core.confirmations.asking import Origin
 from core.entries import (
     AnyEntry,
     FailureCause,
@@ -29,10 +31,10 @@ from core.entries import (
     turn_event,
 )
 from core.errors import ChatOff, InvalidEntry, LogUnavailable, RuntimeCallError, UnknownEntry
-from core.ids import EntryId, TurnId, new_turn_id
+from core.ids import EntryId, SessionId, TaskHash, TurnId, new_turn_id
 from core.runtime.deliver import Deliver
 from core.runtime.foreign import accept, message_id, renumbered
-from core.runtime.outlook import Candidate, Outlook, look
+from core.runtime.outlook import Candidate, IsAnswer, Outlook, look, nothing_asked
 from core.runtime.port import Answer, Cause, Runtime
 from core.sessions.facts import Written
 from core.sessions.receipts import Receipt, Receipts
@@ -43,6 +45,8 @@ from core.wake import WakeRules, rule_met
 TURN_SECONDS: Final = 600.0
 MOST_AT_ONCE: Final = 4 * (os.cpu_count() or 1)
 MOST_PER_MINUTE: Final = 20
+MOST_ORIGINS: Final = 1024
+"""Turns of which it is remembered what made them, for what they ask people."""
 
 Lines = Callable[[SessionState], tuple[AnyEntry, ...]]
 
@@ -63,6 +67,7 @@ class Turns:
         rules: WakeRules,
         *,
         veil: Veil = str,
+        is_answer: IsAnswer = nothing_asked,
         at_once: int = MOST_AT_ONCE,
     ) -> None:
         self._runtime = runtime
@@ -73,6 +78,36 @@ class Turns:
         self._veil = veil
         self._places = asyncio.Semaphore(at_once)
         self._since = now_ms()
+        self._is_answer = is_answer
+        self._origins: OrderedDict[tuple[SessionId, TurnId], Origin] = OrderedDict()
+        self._calls: dict[TurnId, asyncio.Future[Answer]] = {}
+        self._stopped: dict[TurnId, TaskHash] = {}
+        self._waiting: dict[SessionId, list[tuple[int, asyncio.Future[TurnId | None]]]] = {}
+
+    async def until(self, session: Session, position: int) -> TurnId | None:
+        """Return when everything up to a position is dealt with: by that turn; None where none is known."""
+        receipt = self._receipts.get(self.name, session.id)
+        if receipt is not None and receipt.position >= position:
+            return None
+        waiting = (position, asyncio.get_running_loop().create_future())
+        self._waiting.setdefault(session.id, []).append(waiting)
+        try:
+            return await waiting[1]
+        finally:
+            self._waiting[session.id].remove(waiting)
+            if not self._waiting[session.id]:
+                del self._waiting[session.id]
+
+    def cause(self, session: SessionId, turn: TurnId) -> Origin | None:
+        """What a turn answers that ran not long ago."""
+        return self._origins.get((session, turn))
+
+    def stop(self, turn: TurnId, task: TaskHash) -> None:
+        """End a turn, if the runtime is at it: somebody answered its request for leave with ``stop``."""
+        call = self._calls.get(turn)
+        if call is not None:
+            self._stopped[turn] = task
+            call.cancel()
 
     def cares_for(self, entry: AnyEntry) -> bool:
         return rule_met(entry, self._rules) is not None
@@ -81,10 +116,11 @@ class Turns:
         """Run turns until no message calls for one."""
         while True:
             receipt = await self._settled(session)
-            outlook = await look(session, await session.resume_from(receipt), self._rules, since=self._since)
+            outlook = await self._look(session, receipt)
             if outlook.newest is None:
                 if outlook.end is not None:
                     self._receipts.put(self.name, session.id, outlook.end)
+                    self._tell(session.id, outlook.end, None)
                 return
             if await self._is_due(session, outlook):
                 async with self._places:
@@ -96,10 +132,14 @@ class Turns:
         if receipt is None or not receipt.note:
             return receipt
         turn, entry, position = receipt.note.split(" ")
-        outlook = await look(session, await session.resume_from(receipt), self._rules, since=self._since)
+        outlook = await self._look(session, receipt)
         settled = Receipt(EntryId(entry), int(position)) if turn in outlook.started else receipt._replace(note="")
-        await self._receipts.put_durably(self.name, session.id, settled)
+        await self._leave(session, settled, TurnId(turn))
         return settled
+
+    async def _look(self, session: Session, receipt: Receipt | None) -> Outlook:
+        start = await session.resume_from(receipt)
+        return await look(session, start, self._rules, since=self._since, is_answer=self._is_answer)
 
     async def _is_due(self, session: Session, outlook: Outlook) -> bool:
         """Wait for what has to come first. False: look again, as something may have come meanwhile."""
@@ -131,6 +171,9 @@ class Turns:
         announced = (before or Receipt(EntryId("-"), 0))._replace(note=f"{turn} {cause.entry.id} {cause.end}")
         await self._receipts.put_durably(self.name, session.id, announced)
         message = candidate.message
+        self._origins[session.id, turn] = Origin(cause.entry.id, message)
+        if len(self._origins) > MOST_ORIGINS:
+            self._origins.popitem(last=False)
 
         def start(state: SessionState) -> tuple[AnyEntry, ...]:
             if message is not None and state.is_retracted(key_of(message)):
@@ -157,20 +200,40 @@ class Turns:
             await _end(session, TurnFailed(turn_id=turn, error=failure), await self._speaker.owed(turn))
             seen = None
         handled = await _later(session, Receipt(cause.entry.id, cause.end), seen)
-        await self._receipts.put_durably(self.name, session.id, handled)
+        await self._leave(session, handled, turn)
+
+    async def _leave(self, session: Session, receipt: Receipt, turn: TurnId) -> None:
+        try:
+            await self._receipts.put_durably(self.name, session.id, receipt)
+        finally:  # where the disk refuses, memory has it
+            self._tell(session.id, receipt, turn)
+
+    def _tell(self, session: SessionId, receipt: Receipt, turn: TurnId | None) -> None:
+        for position, done in self._waiting.get(session, ()):
+            if position <= receipt.position and not done.done():
+                done.set_result(turn)
 
     async def _turn(self, session: Session, candidate: Candidate, turn: TurnId) -> EntryId | None:
         """Call the runtime, write down what it returns, say its reply, end the turn. Returns what it has seen."""
         cause = Cause(candidate.recorded.entry.id, candidate.rule)
+        call = self._calls[turn] = asyncio.ensure_future(self._runtime.wake(session.id, turn, cause))
         try:
             async with asyncio.timeout(TURN_SECONDS):
-                answer = await self._runtime.wake(session.id, turn, cause)
+                answer = await call
+        except asyncio.CancelledError:
+            task = self._stopped.pop(turn, None)
+            if task is None:
+                raise
+            await _end(session, TurnAborted(turn_id=turn, reason=f"stopped {task}"))
+            return None
         except TimeoutError:
             await _fail(session, turn, "RuntimeTimeout", f"the runtime did not answer within {TURN_SECONDS:.0f} s")
             return None
         except RuntimeCallError as error:
             await _fail(session, turn, type(error).__name__, str(error))
             return None
+        finally:
+            del self._calls[turn]
         entries = await self._accepted(session, answer.entries, turn)
         if entries:
             await _write(session, entries)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from core.entries import AnyEntry
 from core.errors import FolderHeld, FolderUnusable, InvalidId, UnknownSession
+from core.files import sync_folder
 from core.ids import SessionId, TurnId, session_id
 from core.log.file import FileLog
 from core.log.journal import Journal
@@ -99,6 +100,13 @@ class Sessions:
     def exists(self, session: SessionId) -> bool:
         return self.folder(session).is_dir()
 
+    async def create(self, session: SessionId) -> None:
+        """Make the folder of a session before anything is recorded in it; again is no error.
+
+        It would survive a power cut when this returns. Raises `OSError`.
+        """
+        await asyncio.to_thread(_make_folder, self.folder(session))
+
     def folder(self, session: SessionId) -> Path:
         return self._runtimes / session
 
@@ -137,3 +145,12 @@ class Sessions:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _make_folder(folder: Path) -> None:
+    runtimes = folder.parent
+    if not runtimes.is_dir():
+        runtimes.mkdir(mode=0o700, exist_ok=True)
+        sync_folder(runtimes.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    sync_folder(runtimes)

@@ -74,7 +74,11 @@ class Reading:
 
     async def position_after(self, entry: EntryId) -> int:
         """The position after an entry. Raises `UnknownEntry`."""
-        return await asyncio.to_thread(self._find, entry)
+        return (await asyncio.to_thread(self._find, entry)).end
+
+    async def entry(self, entry: EntryId) -> AnyEntry:
+        """The entry of that id. Raises `UnknownEntry`."""
+        return (await asyncio.to_thread(self._find, entry)).entry
 
     async def holds_id(self, text: str) -> bool:
         """Whether that is the id of a line or of a message in the log."""
@@ -91,11 +95,11 @@ class Reading:
 
     # --- all of this blocks ---------------------------------------------------------------------------------------
 
-    def _find(self, entry: EntryId) -> int:
+    def _find(self, entry: EntryId) -> Recorded:
         for line in self._log.search_back(f'"{entry}"'.encode("utf-8", "replace")):
             recorded = self._decode(line)
             if recorded is not None and recorded.entry.id == entry:
-                return recorded.end
+                return recorded
         raise UnknownEntry("the log holds no entry of that id")
 
     def _holds_id(self, text: str) -> bool:
@@ -111,7 +115,7 @@ class Reading:
             if before is not None and before.entry.id == receipt.entry:
                 return receipt.position
         try:
-            return self._find(receipt.entry)
+            return self._find(receipt.entry).end
         except UnknownEntry:
             return 0
 

@@ -32,7 +32,7 @@ class FileHost(FakeChat):
 
     paths: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     host: str = ""
-    asked: list[str] = field(default_factory=list[str])
+    fetched: list[str] = field(default_factory=list[str])
     held: asyncio.Event = field(default_factory=asyncio.Event)
     asks: int = 0
 
@@ -45,7 +45,7 @@ class FileHost(FakeChat):
         return Link(path if "://" in path else f"http://{self.host}{path}", frozenset({self.host}))
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        self.asked.append(request.path)
+        self.fetched.append(request.path)
         match request.path:
             case "/cat":
                 return web.Response(body=PNG)
@@ -57,7 +57,7 @@ class FileHost(FakeChat):
                 return web.Response(status=302, headers={"Location": "/cat"})
             case "/round":
                 return web.Response(status=302, headers={"Location": "/round"})
-            case "/busy" if self.asked.count("/busy") < 3:
+            case "/busy" if self.fetched.count("/busy") < 3:
                 return web.Response(status=429, headers={"Retry-After": "0"})
             case "/busy":
                 return web.Response(body=PNG)
@@ -187,7 +187,7 @@ async def test_a_slow_file_holds_up_neither_later_files_nor_a_removal(fetching: 
     stored = await fetching.say(1, "f1", path="/cat")
     await until(lambda: "fetchedAt" in fetching.sidecar(stored))
     slow = await fetching.say(2, "f2", path="/held")
-    await until(lambda: "/held" in fetching.host.asked)
+    await until(lambda: "/held" in fetching.host.fetched)
     later = await fetching.say(3, "f3", path="/cat")
     await until(lambda: "fetchedAt" in fetching.sidecar(later))
     await fetching.house.sessions.of(SESSION).append([retracted(1)])
@@ -209,7 +209,7 @@ async def test_a_retraction_in_one_chat_leaves_the_same_number_in_another_alone(
     fetching: Fetching, until: Until
 ) -> None:
     url = await fetching.say(1, "f1", path="/held")
-    await until(lambda: "/held" in fetching.host.asked)
+    await until(lambda: "/held" in fetching.host.fetched)
     other = fetching.house.sessions.of(telegram_session("5", "business"))
     await other.append([said(1), retracted(1)])
     fetching.host.held.set()
@@ -220,7 +220,7 @@ async def test_a_retraction_drops_a_running_fetch_and_removes_what_is_stored(fet
     stored = await fetching.say(1, "f1", path="/cat")
     await until(lambda: "fetchedAt" in fetching.sidecar(stored))
     running = await fetching.say(2, "f2", path="/held")
-    await until(lambda: "/held" in fetching.host.asked)
+    await until(lambda: "/held" in fetching.host.fetched)
     await fetching.house.sessions.of(SESSION).append([retracted(1), retracted(2)])
     for url in (stored, running):
         await until(lambda url=url: "removedAt" in fetching.sidecar(url))
@@ -279,4 +279,4 @@ async def test_what_was_retracted_far_up_in_the_log_is_not_fetched(fetching: Fet
     await fetching.house.sessions.of(SESSION).append(talk)
     async with started_again(fetching, fetching.host):
         await until(lambda: "removedAt" in fetching.sidecar(url))
-    assert fetching.host.asked == []
+    assert fetching.host.fetched == []

@@ -1,0 +1,88 @@
+"""What is shown to people who are asked something, in no platform's language yet (sessions.md 4.7)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeVar
+
+from core.content import Element, Node, render
+from core.ids import Control, TaskHash
+
+Answering = Literal["buttons", "one", "several", "text"]
+"""How it is answered: by a button each, by choosing one or several options, in one's own words."""
+
+MOST_SHOWN: Final = 1024
+MOST_LABEL: Final = 80
+_CUT: Final = "… (cut)"
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One question as it stands in a chat.
+
+    ``title`` says what this is, and ``tool`` for which tool; ``text`` and ``code`` are what is asked, ``options`` are the
+    labels in order and ``ticked`` those that are marked, ``note`` says who answers and until when. With an ``outcome``
+    it is over: nothing can be pressed any more.
+    """
+
+    task: TaskHash
+    question: int
+    answering: Answering
+    title: str
+    tool: str = ""
+    text: str = ""
+    code: str = ""
+    options: tuple[str, ...] = ()
+    ticked: tuple[int, ...] = ()
+    note: str = ""
+    outcome: str = ""
+
+    def control(self, option: int | str) -> str:
+        """What the control of that option says when it is used."""
+        return str(Control(self.task, self.question, str(option)))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The options, each cut to what a button shows."""
+        return tuple(cut(" ".join(option.split()) or "…", MOST_LABEL) for option in self.options)
+
+
+def compose_prompt(prompt: Prompt, compose: Callable[[str], Sequence[P]]) -> P:
+    """The prompt as one message of a platform, which ``compose`` makes of element markup: shortened until it is one."""
+    most = MOST_SHOWN
+    while True:
+        parts = compose(render(_nodes(prompt, most)))
+        if len(parts) == 1 or most < 16:
+            return parts[0]
+        most = most * 3 // 4
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many UTF-16 units, the cut marked."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    if len(units) <= 2 * most:
+        return text
+    mark = _CUT if most > 4 * len(_CUT) else "…"
+    return units[: 2 * (most - len(mark))].decode("utf-16-le", "ignore") + mark
+
+
+def _nodes(prompt: Prompt, most: int) -> list[Node]:
+    title: list[Node] = [Element("b", {}, (cut(prompt.title, most),))]
+    if prompt.tool:
+        title += [" ", Element("code", {}, (cut(prompt.tool, most // 4),))]
+    nodes: list[Node] = [_paragraph(*title)]
+    if prompt.text:
+        nodes.append(_paragraph(cut(prompt.text, most)))
+    if prompt.code:
+        nodes.append(Element("code-block", {"lang": "json"}, (cut(prompt.code, most),)))
+    long = [(number, option) for number, option in enumerate(prompt.options, 1) if len(option) > MOST_LABEL]
+    nodes += [_paragraph(f"{number}. {cut(option, most // 4)}") for number, option in long]
+    if prompt.outcome:
+        nodes.append(_paragraph(cut(prompt.outcome, most)))
+    elif prompt.note:
+        nodes.append(_paragraph(Element("i", {}, (cut(prompt.note, most),))))
+    return nodes
+
+
+def _paragraph(*nodes: Node) -> Element:
+    return Element("p", {}, nodes)

@@ -1,0 +1,390 @@
+"""The open confirmations, in memory and on disk: opened, answered, expired, each decided once (sessions.md 4).
+
+What happens to a record is decided by `core.confirmations.record`; here it is made durable, one change after the other.
+The first valid answer in the file is the answer: when a write fails, nothing was decided.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar
+
+import structlog
+
+from core.clock import now_ms
+from core.confirmations import record as life
+from core.confirmations.folder import Folder
+from core.confirmations.leave import Leave
+from core.confirmations.record import Answer, Choice, Given, Person, Record
+from core.entries import MessageCreated, MessageDeleted, fact_of
+from core.errors import ConfirmationError, NotAllowed, UnknownTask
+from core.ids import MessageId, SessionId, TaskHash, TurnId, platform_of
+from core.sessions.reading import Recorded
+from core.sessions.session import Session
+
+LOOKS_EVERY: Final = 30.0
+"""Seconds after which the wall clock is looked at again, which may have been set."""
+_WRITERS: Final = 8
+_BY_REPLY: Final = frozenset({"telegram"})
+"""Where free text is answered by a reply to the prompt; elsewhere there is a form for it (sessions.md 4.7)."""
+
+Change = Callable[[Record], Record]
+Listener = Callable[[Record], None]
+StopTurn = Callable[[TurnId, TaskHash], None]
+
+logger = structlog.get_logger()
+T = TypeVar("T")
+
+
+class Archive(Protocol):
+    """Where decided records are kept."""
+
+    async def put_decision(
+        self, task: TaskHash, session: SessionId, status: str, decided_at: int, record: str
+    ) -> None: ...
+
+    async def decision(self, task: TaskHash) -> str | None: ...
+
+    async def was_answer(self, session: SessionId, message: MessageId, sent_at: int) -> bool: ...
+
+
+class Desk:
+    """Everything that is asked and not yet filed. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        archive: Archive,
+        leave: Leave,
+        *,
+        admins: Set[tuple[str, str]] = frozenset(),
+        current: Callable[[SessionId], SessionId] = lambda session: session,
+    ) -> None:
+        """``current`` is the session that a chat goes on in."""
+        self._folder = folder
+        self._archive = archive
+        self._leave = leave
+        self._admins = admins
+        self._current = current
+        self.stop_turn: StopTurn = lambda _turn, _task: None
+        """Ends a turn that runs, where somebody runs turns."""
+        self._records: dict[TaskHash, Record] = {}
+        self._locks: defaultdict[TaskHash, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._listeners: list[Listener] = []
+        self._decided: dict[TaskHash, asyncio.Event] = {}
+        self._posted: dict[TaskHash, tuple[MessageId, int]] = {}
+        self._opened = asyncio.Event()
+        self._expiring: set[TaskHash] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._closing = asyncio.Event()
+        self._disk = ThreadPoolExecutor(_WRITERS, thread_name_prefix="pending")
+
+    @asynccontextmanager
+    async def at_work(self, sessions: Iterable[SessionId]) -> AsyncGenerator[None]:
+        """Read what these sessions have pending, and watch the clock; in the end wait for what is being written."""
+        for record in await self._blocking(lambda: list(self._folder.read_all(sessions))):
+            self._records[record.task_hash] = record
+        clock = self._spawn(self._watch_clock(), "confirmations expire")
+        try:
+            yield
+        finally:
+            clock.cancel()
+            self._closing.set()
+            while self._tasks:
+                await asyncio.gather(*self._tasks, return_exceptions=True)
+            await asyncio.to_thread(self._disk.shutdown)
+
+    def listen(self, listener: Listener) -> None:
+        """Be told of each record that is new or was changed, once that is durable."""
+        self._listeners.append(listener)
+
+    # --- looking --------------------------------------------------------------------------------------------------
+
+    def records(self) -> list[Record]:
+        """All that is not filed yet, in the order in which it was asked."""
+        return sorted(self._records.values(), key=lambda record: (record.created_at, record.task_hash))
+
+    def get(self, task: TaskHash) -> Record | None:
+        """A record that is not filed yet."""
+        return self._records.get(task)
+
+    async def find(self, task: TaskHash) -> Record:
+        """A record, also one that is filed. Raises `UnknownTask`."""
+        record = self._records.get(task)
+        if record is not None:
+            return record
+        filed = await self._archive.decision(task)
+        if filed is None:
+            raise UnknownTask("there is no confirmation of that hash; `ishiki pending` lists the open ones")
+        return Record.model_validate_json(filed)
+
+    async def decided(self, task: TaskHash, within: float) -> Record:
+        """The record as soon as it is decided, at the latest after so many seconds. Raises `UnknownTask`."""
+        record = await self.find(task)
+        if record.is_open and within > 0:
+            event = self._decided.setdefault(task, asyncio.Event())
+            await _within(within, event)
+            record = await self.find(task)
+        return record
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    async def open(self, record: Record) -> Record:
+        """Take a new record: durable when this returns, and decided at once where leave was given before.
+
+        The same task hash again is the same record. Raises `OSError`.
+        """
+        return await self._to_its_end(self._open(record))
+
+    # --- answering ------------------------------------------------------------------------------------------------
+
+    async def give(self, task: TaskHash, what: Given, by: Person, place: SessionId) -> Record:
+        """Take an answer from a chat; durable when this returns.
+
+        Raises `UnknownTask`, `AlreadyDecided`, `NotAllowed` and `InvalidAnswer` before anything is written, each with
+        a sentence for the person, and `OSError`: nothing was decided then.
+        """
+        await self.check(task, by, place)
+
+        def given(record: Record) -> Record:
+            # The message that was pressed in a chat that has moved is none of the chat in which this is asked now.
+            here = what if place == record.deliver_to else replace(what, pressed=None)
+            return life.given(record, here, by, now_ms())
+
+        return await self.change(task, given)
+
+    async def check(self, task: TaskHash, by: Person, place: SessionId) -> None:
+        """Whether this person may answer now, from there. Raises as `give`, but no `OSError`."""
+        self._check(await self.find(task), by, place)
+
+    async def choose(self, task: TaskHash, choice: Choice, by: Person) -> Record:
+        """Decide with the operator's right. Raises as `give`."""
+        await self.find(task)
+        return await self.change(task, lambda record: life.chosen(record, choice, by, now_ms()))
+
+    async def answer(self, task: TaskHash, answers: Sequence[Answer], by: Person) -> Record:
+        """Answer all questions with the operator's right. Raises as `give`."""
+        await self.find(task)
+        return await self.change(task, lambda record: life.answered(record, answers, by, now_ms()))
+
+    def is_admin(self, by: Person) -> bool:
+        """Whether they may answer everything."""
+        return by.key in self._admins
+
+    def awaits_reply(self, place: SessionId, quoted: MessageId, by: Person) -> Record | None:
+        """The question that a reply of this person to that message would answer in their own words."""
+        if platform_of(place) not in _BY_REPLY:
+            return None
+        for record in self._records.values():
+            if not life.is_free_text(record) or not self._stands_in(record, quoted):
+                continue
+            try:
+                self._check(record, by, place)
+            except ConfirmationError:
+                continue
+            return record
+        return None
+
+    async def is_answer(self, session: SessionId, message: MessageCreated) -> bool:
+        """Whether a message answers, or answered, a question, so that it addresses nobody else."""
+        if message.quote is None or message.via is not None:
+            return False
+        by = Person(platform=message.platform, id=message.user.id)
+        if self.awaits_reply(session, message.quote.id, by) is not None:
+            return True
+        if any(record.deliver_to == session and message.message_id in record.replies for record in self.records()):
+            return True
+        return await self._archive.was_answer(session, message.message_id, message.timestamp)
+
+    def note_posted(self, task: TaskHash, message: MessageId, question: int) -> None:
+        """A prompt stands in its chat, though not in its file yet: it may be replied to already."""
+        self._posted[task] = message, question
+
+    # --- what else happens ----------------------------------------------------------------------------------------
+
+    def on_append(self, session: Session, added: Sequence[Recorded]) -> None:
+        """A retracted message withdraws what it caused."""
+        for recorded in added:
+            fact = fact_of(recorded.entry)
+            if isinstance(fact, MessageDeleted):
+                for record in self._caused_by(session.id, fact.message_id):
+                    self._spawn(self.insist(record.task_hash, life.withdrawn), f"withdraw {record.task_hash}")
+
+    async def move(self, old: SessionId, new: SessionId) -> None:
+        """The chat ``old`` goes on as ``new``: what is open there is asked anew."""
+        moved = partial(life.moved, old=old, new=new)
+        for record in self.records():
+            if record.deliver_to == old:
+                await self.insist(record.task_hash, moved)
+
+    # --- changing -------------------------------------------------------------------------------------------------
+
+    async def change(self, task: TaskHash, change: Change) -> Record:
+        """Change a record, durably, after all changes before; what ``change`` raises leaves it as it is.
+
+        Raises `OSError`, and nothing was changed; `UnknownTask` where it is filed or never was.
+        """
+        return await self._to_its_end(self._change(task, change))
+
+    async def _open(self, record: Record) -> Record:
+        task = record.task_hash
+        async with self._locks[task]:
+            known = self._records.get(task) or await self._filed(task)
+            if known is not None:
+                return known
+            record = await self._leave.applied(record, now_ms())
+            await self._put(record)
+        self._opened.set()
+        if record.is_open and (before := self._leave.stopped_by(record)) is not None:
+            # Its turn was stopped while this was being written.
+            await self.insist(task, partial(life.stopped, by=before.by))
+            return self._records.get(task, record)
+        return record
+
+    async def _change(self, task: TaskHash, change: Change) -> Record:
+        async with self._locks[task]:
+            before = self._records.get(task)
+            if before is None:
+                return change(await self.find(task))  # which says why not
+            after = change(before)
+            if after is not before:
+                await self._put(after)
+        if before.is_open and not after.is_open:
+            await self._take_effect(after)
+        return after
+
+    async def file(self, task: TaskHash) -> None:
+        """Put a record away that nobody needs to be told of any more. Raises `OSError` and what the archive raises."""
+        async with self._locks[task]:
+            record = self._records.get(task)
+            if record is None or record.decided_at is None:
+                return
+            text = record.model_dump_json(exclude_defaults=True)
+            await self._archive.put_decision(task, record.session_id, record.status, record.decided_at, text)
+            await self._blocking(partial(self._folder.remove, record))
+            del self._records[task]
+            self._posted.pop(task, None)
+        del self._locks[task]
+
+    async def _put(self, record: Record) -> None:
+        await self._blocking(partial(self._folder.write, record))
+        self._records[record.task_hash] = record
+        if not record.is_open and (event := self._decided.pop(record.task_hash, None)) is not None:
+            event.set()
+        for listener in self._listeners:
+            listener(record)
+
+    async def _take_effect(self, record: Record) -> None:
+        """What a decision means beyond its own record."""
+        await self._leave.remember(record)
+        if record.turn_id is not None and self._leave.stopped_by(record) is record:
+            for other in self._others_of_turn(record):
+                stopped = partial(life.stopped, by=record.by)
+                self._spawn(self.insist(other.task_hash, stopped), f"stop {other.task_hash}")
+            self.stop_turn(record.turn_id, record.task_hash)
+
+    async def stop_again(self) -> None:
+        """After a start: what was left open when one of its turn was stopped, in the moment when we were."""
+        for record in self.records():
+            if record.status == "stopped" and record.turn_id is not None:
+                for other in self._others_of_turn(record):
+                    await self.insist(other.task_hash, partial(life.stopped, by=record.by))
+
+    async def insist(self, task: TaskHash, change: Callable[..., Record]) -> None:
+        """Make a change that has to be made whatever the disk does meanwhile; ``change`` also takes ``now``.
+
+        It is given up where the disk refuses it and we stop: the next start sees what is left to do.
+        """
+        pause = 0.5
+        while True:
+            try:
+                await self.change(task, lambda record: change(record, now=now_ms()))
+            except UnknownTask:
+                return
+            except OSError as error:
+                logger.warning("pending_not_written", task=task, reason=error.strerror, again_in=pause)
+                if await _within(pause, self._closing):
+                    return
+                pause = min(pause * 2, LOOKS_EVERY)
+            else:
+                return
+
+    async def _watch_clock(self) -> None:
+        while True:
+            self._opened.clear()
+            now = now_ms()
+            waiting = [record for record in self._records.values() if record.is_open]
+            for record in waiting:
+                # Each by itself: a folder that takes nothing holds up nobody else.
+                if record.expires_at <= now and record.task_hash not in self._expiring:
+                    self._expiring.add(record.task_hash)
+                    self._spawn(self._expire(record.task_hash), f"expire {record.task_hash}")
+            coming = [record.expires_at for record in waiting if record.task_hash not in self._expiring]
+            wait = min([LOOKS_EVERY, *((at - now_ms()) / 1000 for at in coming)])
+            await _within(max(wait, 0.001), self._opened)
+
+    async def _expire(self, task: TaskHash) -> None:
+        try:
+            await self.insist(task, life.expired)
+        finally:
+            self._expiring.discard(task)
+
+    def _check(self, record: Record, by: Person, place: SessionId) -> None:
+        if place != record.deliver_to and self._current(place) != record.deliver_to:
+            raise NotAllowed("that was asked in another chat, and is answered there")
+        life.check_open(record, now_ms())
+        life.check_person(record, by, self._admins)
+
+    def _stands_in(self, record: Record, message: MessageId) -> bool:
+        """Whether that message shows the question that is next: not one that is answered already."""
+        shown = record.prompt
+        if shown is not None and shown.question == record.current and message in shown.message_ids:
+            return True
+        return self._posted.get(record.task_hash) == (message, record.current)
+
+    def _others_of_turn(self, record: Record) -> list[Record]:
+        turn = (record.session_id, record.turn_id)
+        return [other for other in self.records() if other.is_open and (other.session_id, other.turn_id) == turn]
+
+    def _caused_by(self, session: SessionId, message: MessageId) -> list[Record]:
+        return [
+            record
+            for record in self.records()
+            if record.is_open
+            and record.cause is not None
+            and record.cause.message_id == message
+            and session in {record.session_id, record.origin}
+        ]
+
+    async def _filed(self, task: TaskHash) -> Record | None:
+        try:
+            return await self.find(task)
+        except UnknownTask:
+            return None
+
+    async def _blocking(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._disk, work)
+
+    async def _to_its_end(self, work: Coroutine[Any, Any, Record]) -> Record:
+        """Whoever waits may go: a write cannot be called back, and the next one has to come after it."""
+        return await asyncio.shield(self._spawn(work, "pending"))
+
+    def _spawn(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+async def _within(seconds: float, event: asyncio.Event) -> bool:
+    """Whether something happens in so many seconds."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True
