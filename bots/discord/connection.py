@@ -37,6 +37,10 @@ class Ear(Protocol):
 
     def on_raw_bulk_message_delete(self, event: discord.RawBulkMessageDeleteEvent, order: list[int]) -> None: ...
 
+    def on_interaction(self, interaction: discord.Interaction) -> None:
+        """Somebody used a button, a menu or a form; it is to be answered within three seconds."""
+        ...
+
     def on_connect(self) -> None:
         """READY or RESUMED."""
         ...
@@ -98,6 +102,8 @@ class Connection(discord.Client):
                 self._ear.on_raw_message_delete(deleted)
             case "raw_bulk_message_delete", (discord.RawBulkMessageDeleteEvent() as deleted,):
                 self._ear.on_raw_bulk_message_delete(deleted, [int(message) for message in self._payload["ids"]])
+            case "interaction", (discord.Interaction() as interaction,):
+                self._ear.on_interaction(interaction)
             case "connect" | "resumed", _:
                 self._silent_since = None
                 self._ear.on_connect()

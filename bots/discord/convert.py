@@ -99,6 +99,18 @@ def visit_of_deletion(event: Deletion, *, parent: ChannelId | None) -> Visit:
     )
 
 
+def visit_of_press(interaction: discord.Interaction) -> Visit:
+    """Where a button, menu or form was used, and by whom."""
+    channel, guild = interaction.channel, interaction.guild_id
+    return Visit(
+        channel=ChannelId(str(interaction.channel_id)),
+        parent=ChannelId(str(channel.parent_id)) if isinstance(channel, discord.Thread) else None,
+        guild=None if guild is None else str(guild),
+        user=UserId(str(interaction.user.id)),
+        direct=guild is None,
+    )
+
+
 def session_of_deletion(event: Deletion) -> SessionId:
     """The session of the channel, DM channel or thread."""
     return discord_session(event.channel_id)

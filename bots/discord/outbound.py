@@ -5,15 +5,17 @@ import io
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Required, TypedDict
 
 import aiohttp
 import discord
 
 from bots.discord.format import compose
 from bots.discord.media import links_of
+from bots.discord.prompts import view_of
 from core.backoff import retry_after
 from core.chat.port import Link, Mode, Part, Upload
+from core.chat.prompt import Prompt, compose_prompt
 from core.errors import ChatError, ChatRefused, ChatUnavailable
 from core.ids import ChannelId, MessageId, ThreadId
 from core.sidecars import FileRef
@@ -89,27 +91,37 @@ class Outbound:
         """
         if not part.text and not uploads:
             return []  # its files could not be read, which is told elsewhere
-        reference = None
-        if quote is not None and quote.isascii() and quote.isdecimal():
-            reference = discord.MessageReference(
-                message_id=int(quote), channel_id=self._channel, fail_if_not_exists=False
-            )
+        return [await self._say(part, uploads, quote, nonce, _Extras(allowed_mentions=_ALLOWED))]
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        uploads: Sequence[Upload],
+        *,
+        quote: MessageId | None,
+        thread: ThreadId | None,
+        nonce: str,
+    ) -> MessageId:
+        """Show a prompt; nothing in it pings anybody or gets a preview. Otherwise as `send`."""
+        part, view = _composed(prompt), view_of(prompt)
+        assert view is not None, "a prompt that is over is not asked"
+        extras = _Extras(view=view, allowed_mentions=discord.AllowedMentions.none(), suppress_embeds=True)
+        return await self._say(part, uploads, quote, nonce, extras)
+
+    async def revise(self, message: MessageId, prompt: Prompt, *, thread: ThreadId | None) -> None:
+        """Make a prompt show this. Raises `ChatUnavailable` and `ChatRefused`."""
         client = self._connected()
+        place = client.get_partial_messageable(self._channel)
         try:
-            try:
-                message = await self._post(client, part, uploads, reference, nonce)
-            except discord.HTTPException as error:
-                if reference is None or error.code not in {_NO_HISTORY, _BAD_FORM}:
-                    raise
-                # It may be the quoted message that cannot be quoted: a notice, or one we may not read.
-                message = await self._post(client, part, uploads, None, nonce)
+            await place.get_partial_message(int(message)).edit(
+                content=_composed(prompt).text,
+                view=view_of(prompt),
+                allowed_mentions=discord.AllowedMentions.none(),
+            )
         except _FAILURES as error:
             raise _translated(error) from error
         except _UNREADABLE as error:
-            raise ChatRefused(
-                "Discord's answer cannot be read; it may have been sent", name="UnknownOutcome"
-            ) from error
-        return [MessageId(str(message.id))]
+            raise ChatRefused("Discord's answer cannot be read", name="UnknownOutcome") from error
 
     async def link(self, ref: FileRef, *, fresh: bool) -> Link:
         """Where an attachment or sticker is now; a link that is not known, or dead, is asked for with the message.
@@ -138,6 +150,31 @@ class Outbound:
             raise ChatUnavailable("Discord is not connected; it is tried again as soon as it is", name="NotConnected")
         return client
 
+    async def _say(
+        self, part: Part, uploads: Sequence[Upload], quote: MessageId | None, nonce: str, extras: "_Extras"
+    ) -> MessageId:
+        reference = None
+        if quote is not None and quote.isascii() and quote.isdecimal():
+            reference = discord.MessageReference(
+                message_id=int(quote), channel_id=self._channel, fail_if_not_exists=False
+            )
+        client = self._connected()
+        try:
+            try:
+                message = await self._post(client, part, uploads, reference, nonce, extras)
+            except discord.HTTPException as error:
+                if reference is None or error.code not in {_NO_HISTORY, _BAD_FORM}:
+                    raise
+                # It may be the quoted message that cannot be quoted: a notice, or one we may not read.
+                message = await self._post(client, part, uploads, None, nonce, extras)
+        except _FAILURES as error:
+            raise _translated(error) from error
+        except _UNREADABLE as error:
+            raise ChatRefused(
+                "Discord's answer cannot be read; it may have been sent", name="UnknownOutcome"
+            ) from error
+        return MessageId(str(message.id))
+
     async def _post(
         self,
         client: discord.Client,
@@ -145,15 +182,28 @@ class Outbound:
         uploads: Sequence[Upload],
         reference: discord.MessageReference | None,
         nonce: str,
+        extras: "_Extras",
     ) -> discord.Message:
         send = partial(
             client.get_partial_messageable(self._channel).send,
             part.text or None,
             files=[discord.File(io.BytesIO(upload.content), filename=upload.name) for upload in uploads],
             nonce=hashlib.sha256(nonce.encode()).hexdigest()[:25],
-            allowed_mentions=_ALLOWED,
+            **extras,
         )
         return await (send() if reference is None else send(reference=reference))
+
+
+class _Extras(TypedDict, total=False):
+    """What a message has besides words and files."""
+
+    allowed_mentions: Required[discord.AllowedMentions]
+    view: discord.ui.View
+    suppress_embeds: bool
+
+
+def _composed(prompt: Prompt) -> Part:
+    return compose_prompt(prompt, lambda markup: compose(markup, "element"))
 
 
 def _translated(error: Exception) -> ChatError:

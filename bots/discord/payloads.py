@@ -10,16 +10,53 @@ from typing import Any, Final, cast
 Json = dict[str, Any]
 
 _USER: Final = {"username": "", "discriminator": "0", "avatar": None}
+_CHANNEL: Final = {"name": "", "position": 0, "bitrate": 0, "user_limit": 0}
+_THREAD: Final = {
+    "parent_id": 0,
+    "owner_id": 0,
+    "message_count": 0,
+    "member_count": 0,
+    "thread_metadata": {
+        "archived": False,
+        "auto_archive_duration": 60,
+        "archive_timestamp": "1970-01-01T00:00:00+00:00",
+    },
+}
+_THREADS: Final = frozenset({10, 11, 12})
 
 
 def completed(kind: str, payload: Any) -> Any:  # noqa: ANN401 - JSON from outside, and still so
     """The payload of an event, completed; one of another kind or shape as it is."""
     if kind in {"MESSAGE_CREATE", "MESSAGE_UPDATE"}:
         return _message(payload)
+    if kind == "INTERACTION_CREATE" and isinstance(payload, dict):
+        return _interaction(cast("Json", payload))
     if kind == "MESSAGE_DELETE_BULK" and isinstance(payload, dict):
         event = cast("Json", payload)
         return event | {"ids": [number for number in _list(event.get("ids")) if str(number).isdecimal()]}
     return payload
+
+
+def _interaction(event: Json) -> Json:
+    """A press counts in the channel that the event names, whatever the channel object in it leaves out."""
+    channel = event.get("channel")
+    known = cast("Json", channel) if isinstance(channel, dict) else {}
+    event = {"attachment_size_limit": 0, "version": 1} | event
+    kind = {"type": 0 if event.get("guild_id") else 1} | known
+    needed = _CHANNEL | (_THREAD if kind["type"] in _THREADS else {})
+    event["channel"] = needed | kind | {"id": event.get("channel_id")}
+    _change(event, "message", _message)
+    _change(event, "user", lambda user: _user(user) or user)
+    _change(event, "member", _member)
+    return event
+
+
+def _member(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    member = cast("Json", {"roles": [], "flags": 0}) | cast("Json", value)
+    _change(member, "user", lambda user: _user(user) or user)
+    return member
 
 
 def _message(payload: object) -> object:

@@ -81,6 +81,20 @@ def visit(message: telegram.Message) -> Visit:
     )
 
 
+def visit_of_press(query: telegram.CallbackQuery) -> Visit | None:
+    """Where a button was pressed, and by whom; None where Telegram does not say where."""
+    message = query.message
+    if message is None:
+        return None
+    connection = message.business_connection_id if isinstance(message, telegram.Message) else None
+    return Visit(
+        channel=_channel_id(message.chat),
+        user=UserId(str(query.from_user.id)),
+        direct=message.chat.type == telegram.Chat.PRIVATE,
+        business=connection is not None,
+    )
+
+
 def visit_of_deletion(event: telegram.BusinessMessagesDeleted) -> Visit:
     """Where messages were deleted; Telegram does not say by whom."""
     return Visit(channel=_channel_id(event.chat), direct=True, business=True)

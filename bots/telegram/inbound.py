@@ -2,25 +2,31 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import structlog
+import telegram
 from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 
+from bots.telegram import convert, prompts
 from bots.telegram.connection import Connection, is_network, quieten, seconds_of
+from bots.telegram.media import session_of
 from bots.telegram.outbound import Outbound
 from bots.telegram.people import Me
 from bots.telegram.reading import Batch, Reader
 from bots.telegram.updates import KINDS, number_of
 from bots.telegram.veil import Veil
 from core.access import AllowRules
+from core.archive.lineage import Lineage
 from core.archive.store import Store
 from core.chat.port import Chat
+from core.confirmations.press import Answers
+from core.confirmations.record import Given
 from core.errors import ChatUnavailable, LogUnavailable, TokenRefused
 from core.health import Health, Troubles
-from core.ids import SessionId, UserId, platform_of
+from core.ids import MessageId, SessionId, UserId, control, platform_of
 from core.sessions.directory import Sessions
 
 FIRST_PAUSE: Final = 1.0
@@ -45,6 +51,8 @@ class Inbound:
         sessions: Sessions,
         health: Health,
         store: Store,
+        answers: Answers,
+        lineage: Lineage,
         veil: Veil | None = None,
         poll_seconds: int = POLL_SECONDS,
         patience: float = PATIENCE,
@@ -60,7 +68,11 @@ class Inbound:
         self._patience = patience
         self._connection: Connection | None = None
         self._me: Me | None = None
-        self._reader = Reader(token, rules, sessions, veil or Veil(token), health.unread)
+        self._answers = answers
+        self._lineage = lineage
+        self._veil = veil or Veil(token)
+        self._reader = Reader(token, rules, sessions, self._veil, health.unread, lineage.earlier)
+        self._tasks: set[asyncio.Task[None]] = set()
         self._offset: int | None = None
         self._pause = FIRST_PAUSE
         self._contested = False
@@ -87,6 +99,8 @@ class Inbound:
         self._stopping.set()
         async with self._taking:
             pass
+        while self._tasks:
+            await asyncio.wait(self._tasks)
 
     def chat(self, session: SessionId) -> Chat | None:
         """The chat of a Telegram session."""
@@ -192,10 +206,14 @@ class Inbound:
         """Parse and convert. Raises `ChatUnavailable`."""
         if self._connection is None or self._me is None:
             raise ChatUnavailable("Telegram is not connected yet; it is tried again", name="NotConnected")
-        return await self._reader.read(raw_updates, self._connection, self._me)
+        batch = await self._reader.read(raw_updates, self._connection, self._me)
+        # Each counts once, however often the disk refuses what came with it.
+        batch.pressing = [self._spawn(self._press(query), f"press {query.id}") for query in batch.presses]
+        return batch
 
     async def _keep(self, batch: Batch) -> None:
         """Write all of it; what is written already is not written again. Raises `LogUnavailable`."""
+        await self._move(batch)
         waiting = [(session, self._sessions.of(session).append([fact])) for session, fact in batch.facts]
         if waiting:
             await asyncio.wait([written for _, written in waiting])
@@ -206,12 +224,61 @@ class Inbound:
             if error is not None:  # one fact that trips the writer must not hold up the others
                 self._unread["unwritable"] += 1
                 logger.error("telegram_update_not_written", session=session, error=type(error).__name__)
+        await self._take_replies(batch)
+        if batch.pressing:
+            await asyncio.wait(batch.pressing)
         try:
             while batch.parked:
                 await self._store.park("telegram", *batch.parked[0])
                 del batch.parked[0]
         except sqlite3.Error as error:
             raise LogUnavailable(f"history.db cannot be written ({type(error).__name__}); free the disk") from None
+
+    async def _move(self, batch: Batch) -> None:
+        try:
+            while batch.moves:
+                await self._lineage.succeed(*batch.moves[0])
+                del batch.moves[0]
+        except sqlite3.Error as error:
+            raise LogUnavailable(f"history.db cannot be written ({type(error).__name__}); free the disk") from None
+
+    # --- answers --------------------------------------------------------------------------------------------------
+
+    async def _press(self, query: telegram.CallbackQuery) -> None:
+        presser = prompts.Presser(query, self._spawn)
+        what, place, visit = control(query.data or ""), prompts.place_of(query), convert.visit_of_press(query)
+        by = prompts.person_of(query.from_user, self._veil)
+        if what is None or place is None or visit is None:
+            await presser.refused("This is nothing that I know.", waited=False)
+        elif by is not None and not self._answers.is_admin(by) and self._reader.excludes(visit):
+            await presser.refused("You may not use this bot here.", waited=False)
+        else:
+            await self._answers.press(what, prompts.given(query, what), by, place, presser)
+
+    async def _take_replies(self, batch: Batch) -> None:
+        """What answers a question in somebody's own words: only a reply to the message that asks it."""
+        while batch.replies:
+            message = batch.replies[0]
+            quoted, place = message.reply_to_message, session_of(message)
+            by = None if message.sender_chat is not None else prompts.person_of(message.from_user, self._veil)
+            record = None
+            if by is not None and quoted is not None:
+                record = self._answers.awaits_reply(place, MessageId(str(quoted.message_id)), by)
+            if by is not None and record is not None:
+                text = self._veil.over(message.text or "")
+                what = Given(question=record.current, text=text, reply=MessageId(str(message.message_id)))
+                try:
+                    await self._answers.reply(record, what, by, place)
+                except OSError as error:
+                    problem = f"an answer cannot be written ({error.strerror}); free the disk"
+                    raise LogUnavailable(problem) from None
+            del batch.replies[0]
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     # --- the connection -------------------------------------------------------------------------------------------
 

@@ -1,19 +1,22 @@
 """The door for what we say on Telegram: one chat, through the library's client."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote as percent_encoded
 from urllib.parse import urlsplit
 
-from telegram import InputFile, Message, ReplyParameters
+from telegram import InlineKeyboardMarkup, InputFile, LinkPreviewOptions, Message, ReplyParameters
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, NetworkError, RetryAfter, TelegramError
 
 from bots.telegram.connection import Connection, is_network, seconds_of, was_not_sent
 from bots.telegram.format import MOST_CAPTION_UNITS, TOPIC_GONE, compose
+from bots.telegram.prompts import markup_of
 from core.chat.port import Link, Mode, Part, Upload
+from core.chat.prompt import Prompt, compose_prompt
 from core.chat.split import utf16_length
-from core.errors import ChatError, ChatRefused, ChatUnavailable
-from core.ids import MessageId, SessionId, ThreadId, business_connection_of, channel_of
+from core.errors import ChatError, ChatMoved, ChatRefused, ChatUnavailable
+from core.ids import MessageId, SessionId, ThreadId, business_connection_of, channel_of, telegram_session
 from core.sidecars import FileRef
 
 GENERAL: Final = "1"
@@ -21,6 +24,8 @@ GENERAL: Final = "1"
 
 _REFUSALS: Final = {
     "file is too big": ("FileTooLarge", "Telegram gives bots no files above 20 MB"),
+    "message to edit not found": ("NotFound", "that message is gone"),
+    "message_id_invalid": ("NotFound", "that message is gone"),
     "file_id": ("NotFound", "Telegram no longer has that file"),
     "chat not found": ("ChatNotFound", "Telegram does not know that chat, or the person has never written to the bot"),
     "message is too long": ("TooLong", "the message is longer than Telegram takes"),
@@ -31,6 +36,8 @@ _REFUSALS: Final = {
 }
 MOST_PHOTO_BYTES: Final = 10_000_000
 """Larger pictures are refused as photos (sendPhoto) and go as documents."""
+
+_NO_PREVIEW: Final = LinkPreviewOptions(is_disabled=True)
 
 Send = Callable[..., Awaitable[Message]]
 
@@ -94,6 +101,52 @@ class Outbound:
             ) from error
         return ids
 
+    async def ask(
+        self,
+        prompt: Prompt,
+        uploads: Sequence[Upload],
+        *,
+        quote: MessageId | None,
+        thread: ThreadId | None,
+        nonce: str,
+    ) -> MessageId:
+        """Show a prompt, behind the files that belong to it. Otherwise as `send`."""
+        connection = self._connected()
+        where = self._where(quote, thread)
+        try:
+            for upload in uploads:
+                send, medium = connection.send_document, {"document": InputFile(upload.content, filename=upload.name)}
+                await self._post(send, Part("", ""), "caption", where | medium)
+            send = partial(connection.send_message, reply_markup=markup_of(prompt), link_preview_options=_NO_PREVIEW)
+            return await self._post(send, _composed(prompt), "text", where)
+        except TelegramError as error:
+            raise _translated(error) from error
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
+            raise ChatRefused(
+                "Telegram's answer cannot be read; it may have been sent", name="UnknownOutcome"
+            ) from error
+
+    async def revise(self, message: MessageId, prompt: Prompt, *, thread: ThreadId | None) -> None:
+        """Make a prompt show this. Raises `ChatUnavailable` and `ChatRefused`.
+
+        A message that asked for a reply cannot be edited (Updating messages), so its outcome is one more message.
+        """
+        connection = self._connected()
+        try:
+            if prompt.answering == "text" and prompt.outcome:
+                told = compose(prompt.outcome, "raw")[0]
+                await self._post(connection.send_message, told, "text", self._where(message, thread))
+            else:
+                edit = partial(connection.edit_message_text, link_preview_options=_NO_PREVIEW)
+                place = {"chat_id": self._chat, "message_id": int(message), "business_connection_id": self._business}
+                await _edited(edit, _composed(prompt), place | {"reply_markup": _inline(prompt)})
+        except TelegramError as error:
+            if is_network(error):  # asking twice does no harm here
+                raise ChatUnavailable("Telegram could not be reached", name="NotConnected") from error
+            raise _translated(error) from error
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
+            raise ChatRefused("Telegram's answer cannot be read", name="UnknownOutcome") from error
+
     async def link(self, ref: FileRef, *, fresh: bool) -> Link:
         """Where a file is, for an hour; asked for each time, as the link holds the token and is kept nowhere.
 
@@ -148,6 +201,27 @@ async def _sent(send: Send, words: Part, name: str, where: Mapping[str, Any]) ->
     return MessageId(str(message.message_id))
 
 
+async def _edited(edit: Callable[..., Awaitable[object]], words: Part, where: Mapping[str, Any]) -> None:
+    """Edit a message; as plain text if Telegram cannot read its markup. One that shows this already is no error."""
+    try:
+        await edit(words.text, parse_mode="HTML", **where)
+    except BadRequest as error:
+        told = error.message.lower()
+        if "can't parse entities" in told:
+            await edit(words.plain, **where)
+        elif "message is not modified" not in told and "message can't be edited" not in told:
+            raise
+
+
+def _inline(prompt: Prompt) -> InlineKeyboardMarkup | None:
+    markup = markup_of(prompt)
+    return markup if isinstance(markup, InlineKeyboardMarkup) else None
+
+
+def _composed(prompt: Prompt) -> Part:
+    return compose_prompt(prompt, lambda markup: compose(markup, "element"))
+
+
 def _sender(connection: Connection, upload: Upload) -> tuple[Send, dict[str, Any]]:
     """The method for a file of that type, and its argument. What Telegram would have to convert goes as it is."""
     file = InputFile(upload.content, filename=upload.name)
@@ -183,8 +257,8 @@ def _translated(error: TelegramError) -> ChatError:
             return ChatUnavailable("Telegram does not take the token at present", name="NotConnected")
         case NetworkError() if was_not_sent(error):
             return ChatUnavailable("Telegram could not be reached", name="NotConnected")
-        case ChatMigrated():
-            name, told = "ChatMigrated", "the group has become a supergroup, which is a chat of its own; write there"
+        case ChatMigrated(new_chat_id=chat):
+            return ChatMoved("the group has become a supergroup, a chat of its own", successor=telegram_session(chat))
         case Forbidden():
             name, told = "Forbidden", "the bot may not write there: it was blocked, removed, or never started"
         case BadRequest():

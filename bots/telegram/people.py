@@ -2,12 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 import telegram
 
 from bots.telegram.veil import Veil
 from core.entries import Author, Place
 from core.ids import UserId
+
+NOT_PEOPLE: Final = frozenset({777000, 1087968824, 136817688})
+"""Who stands in for the linked channel, for anonymous administrators, and for channels (User, Message)."""
 
 
 @dataclass(frozen=True, slots=True)

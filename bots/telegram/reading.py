@@ -1,7 +1,8 @@
 """Updates into facts: parse each by itself, let in, convert, and leave out what cannot be read."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -14,10 +15,10 @@ from bots.telegram.media import session_of
 from bots.telegram.people import Me
 from bots.telegram.updates import DELETIONS, EDITS, SILENT, blanked, completed, kind_of, object_of, place_of
 from bots.telegram.veil import Veil
-from core.access import AllowRules
+from core.access import AllowRules, Visit
 from core.clock import now_ms
 from core.errors import ChatUnavailable
-from core.ids import SessionId
+from core.ids import ChannelId, SessionId, channel_of, telegram_session
 from core.sessions.directory import Sessions
 from core.sessions.facts import Fact
 
@@ -26,21 +27,40 @@ logger = structlog.get_logger()
 
 @dataclass(slots=True)
 class Batch:
-    """What updates come to: facts in their order, and what could not be read."""
+    """What updates come to: facts in their order, what could not be read, and what people answered.
+
+    ``moves`` are chats that go on as another session, ``replies`` messages that quote another, ``pressing`` the presses
+    that are being recorded.
+    """
 
     facts: list[tuple[SessionId, Fact]] = field(default_factory=list[tuple[SessionId, Fact]])
     parked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    moves: list[tuple[SessionId, SessionId]] = field(default_factory=list[tuple[SessionId, SessionId]])
+    presses: list[telegram.CallbackQuery] = field(default_factory=list[telegram.CallbackQuery])
+    pressing: "list[asyncio.Task[None]]" = field(default_factory=list["asyncio.Task[None]"])
+    replies: list[telegram.Message] = field(default_factory=list[telegram.Message])
 
 
 class Reader:
     """Reads updates in the order in which they happened; knows which business connections the bot serves."""
 
-    def __init__(self, token: str, rules: AllowRules, sessions: Sessions, veil: Veil, unread: Counter[str]) -> None:
+    def __init__(
+        self,
+        token: str,
+        rules: AllowRules,
+        sessions: Sessions,
+        veil: Veil,
+        unread: Counter[str],
+        earlier: Callable[[SessionId], Sequence[SessionId]] = lambda _session: (),
+    ) -> None:
+        """``earlier`` are the sessions that one goes on from, whose rules hold in it."""
         self._token = token
         self._veil = veil
         self._rules = rules
         self._sessions = sessions
         self._unread = unread
+        self._earlier = earlier
+        self._moved: dict[ChannelId, ChannelId] = {}
         self._businesses: dict[str, bool] = {}
 
     async def read(self, raw_updates: Sequence[object], connection: Connection, me: Me) -> Batch:
@@ -57,11 +77,13 @@ class Reader:
                 self._leave_out(raw, update, batch)
                 continue
             try:
+                self._note_move(update, batch)
                 facts = self._facts(kind_of(raw), update, sessions, me)
             except Exception as error:  # noqa: BLE001 - one update that cannot be read must not hold up the others
                 self._leave_out(raw, error, batch)
             else:
                 batch.facts += facts
+                self._note_answers(update, batch, heard=bool(facts))
                 sessions.update(session for session, _ in facts)
         return batch
 
@@ -88,13 +110,49 @@ class Reader:
             elif kind not in SILENT:
                 self._unread[kind] += 1
             return []
-        if self._rules.admit(place):
+        if self._admits(place):
             return [(session, fact) for fact in facts]
         # What an excluded chat takes back is taken back; what it says anew is not heard.
-        may_change = kind == DELETIONS or (kind in EDITS and not self._rules.excludes(place))
+        may_change = kind == DELETIONS or (kind in EDITS and not self.excludes(place))
         if may_change and self._may_change(session, sessions):
             return [(session, replace(fact, known_only=True)) for fact in facts]
         return []
+
+    def excludes(self, place: Visit) -> bool:
+        """Whether a rule keeps this out, also one for the group that a supergroup was before."""
+        return any(self._rules.excludes(visit) for visit in self._guises(place))
+
+    def _admits(self, place: Visit) -> bool:
+        return not self.excludes(place) and any(self._rules.admit(visit) for visit in self._guises(place))
+
+    def _guises(self, place: Visit) -> list[Visit]:
+        """A visit to a supergroup counts as one to the group that it was, too."""
+        earlier = [] if place.business else [channel_of(old) for old in self._earlier(telegram_session(place.channel))]
+        if place.channel in self._moved and not place.business:
+            earlier.append(self._moved[place.channel])
+        return [place, *(replace(place, channel=channel) for channel in earlier)]
+
+    def _note_move(self, update: telegram.Update, batch: Batch) -> None:
+        """A group became a supergroup: said in the old chat, in the new one, or in both (Message)."""
+        message = update.message
+        if message is None:
+            return
+        old = message.chat.id if message.migrate_to_chat_id is not None else message.migrate_from_chat_id
+        new = message.migrate_to_chat_id if message.migrate_to_chat_id is not None else message.chat.id
+        if old is None or old == new:
+            return
+        before, after = telegram_session(old), telegram_session(new)
+        # What is not let in leaves no trace.
+        if self._admits(Visit(channel=ChannelId(str(old)))) or self._sessions.exists(before):
+            self._moved[ChannelId(str(new))] = ChannelId(str(old))
+            batch.moves.append((before, after))
+
+    def _note_answers(self, update: telegram.Update, batch: Batch, *, heard: bool) -> None:
+        if update.callback_query is not None:
+            batch.presses.append(update.callback_query)
+        message = update.message or update.business_message
+        if heard and message is not None and message.reply_to_message is not None and message.text:
+            batch.replies.append(message)
 
     def _may_change(self, session: SessionId, sessions: set[SessionId]) -> bool:
         """No rule lets a chat in: whether what it may hold from before can still be edited and taken back."""
@@ -104,7 +162,7 @@ class Reader:
         """Park an update that cannot be read, if its chat is let in; else only count it."""
         kind, place = kind_of(raw), place_of(raw)
         reason = f"{kind}: {type(error).__name__}"
-        if place is not None and self._rules.admit(place.visit) and self._knows(place.business_connection):
+        if place is not None and self._admits(place.visit) and self._knows(place.business_connection):
             batch.parked.append((reason, blanked(raw, self._token)))
         self._unread[kind] += 1
         logger.warning("telegram_update_unread", kind=kind, error=type(error).__name__)

@@ -1,7 +1,7 @@
 """A loopback Discord, the adapter on it, and the log of a house behind it."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -10,10 +10,14 @@ from bots.sandbox.discord import DiscordSandbox
 from bots.sandbox.discord.model import Channel
 from core.access import AllowRules
 from core.chat.port import Chat
+from core.confirmations.folder import Folder
 from core.entries import Attachment, CustomMessage, MessageCreated, MessageDeleted
 from core.health import Health
 from core.ids import SessionId, discord_session
+from core.runtime.port import Runtime
 from core.sessions.directory import Sessions
+from tests.conftest import House
+from tests.flows.asked import Asked
 
 Fact = MessageCreated | MessageDeleted | Attachment
 
@@ -26,6 +30,7 @@ class Door:
     health: Health
     sessions: Sessions
     task: asyncio.Task[None]
+    asked: Asked
 
     def facts(self, channel: Channel) -> list[Fact]:
         """What the log of a channel holds."""
@@ -61,30 +66,40 @@ class Door:
 @asynccontextmanager
 async def door_on(
     sandbox: DiscordSandbox,
-    sessions: Sessions,
+    house: House,
     *,
     allow: str = "*",
     token: str | None = None,
     patience: float = 60.0,
     ready: bool = True,
+    runtime: Runtime | None = None,
+    admins: Sequence[str] = (),
+    folder: Folder | None = None,
 ) -> AsyncGenerator[Door]:
     """Run the adapter against the stand-in; stop it in order in the end, or cut it off where the disk refuses."""
     health = Health("discord")
+    inbound: Inbound | None = None
+    who = [("discord", admin) for admin in admins]
+    asked = await Asked.over(
+        house, lambda session: inbound and inbound.chat(session), runtime=runtime, admins=who, folder=folder
+    )
     inbound = Inbound(
         token or sandbox.token,
         api_url=sandbox.api_url,
         gateway_url=sandbox.gateway_url,
         cdn_hosts=(sandbox.cdn_host,),
         rules=AllowRules.parse(allow),
-        sessions=sessions,
+        sessions=house.sessions,
         health=health,
+        answers=asked.answers,
         patience=patience,
     )
     task = asyncio.create_task(inbound.run(), name="discord")
     try:
-        if ready:
-            await sandbox.connected()
-        yield Door(inbound, health, sessions, task)
+        async with asked.at_work():
+            if ready:
+                await sandbox.connected()
+            yield Door(inbound, health, house.sessions, task, asked)
     finally:
         async with asyncio.timeout(8):
             await inbound.stop()

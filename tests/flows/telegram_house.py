@@ -1,7 +1,7 @@
 """A loopback Telegram, the adapter on it, and the log of a house behind it."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -9,10 +9,13 @@ from bots.sandbox.telegram import Chat, TelegramSandbox
 from bots.telegram.inbound import Inbound
 from core.access import AllowRules
 from core.chat import port
+from core.confirmations.folder import Folder
 from core.entries import Attachment, CustomMessage, MessageCreated, MessageDeleted
 from core.health import Health
 from core.ids import SessionId, telegram_session
+from core.runtime.port import Runtime
 from tests.conftest import House
+from tests.flows.asked import Asked
 
 Fact = MessageCreated | MessageDeleted | Attachment
 
@@ -29,6 +32,7 @@ class Door:
     health: Health
     house: House
     task: asyncio.Task[None]
+    asked: Asked
 
     def facts(self, chat: Chat) -> list[Fact]:
         """What the log of a chat holds."""
@@ -67,9 +71,17 @@ async def door_on(
     poll_seconds: int = 5,
     patience: float = 30.0,
     ready: bool = True,
+    runtime: Runtime | None = None,
+    admins: Sequence[int] = (),
+    folder: Folder | None = None,
 ) -> AsyncGenerator[Door]:
     """Run the adapter against the stand-in; stop it in order in the end."""
     health = Health("telegram")
+    inbound: Inbound | None = None
+    who = [("telegram", str(admin)) for admin in admins]
+    asked = await Asked.over(
+        house, lambda session: inbound and inbound.chat(session), runtime=runtime, admins=who, folder=folder
+    )
     inbound = Inbound(
         token or sandbox.token,
         api_url=api_url or sandbox.api_url,
@@ -77,16 +89,19 @@ async def door_on(
         sessions=house.sessions,
         health=health,
         store=house.store,
+        answers=asked.answers,
+        lineage=asked.lineage,
         poll_seconds=poll_seconds,
         patience=patience,
     )
     task = asyncio.create_task(inbound.run(), name="telegram")
     try:
-        if ready:
-            async with asyncio.timeout(10):
-                while not health.ready:  # noqa: ASYNC110 - a plain value
-                    await asyncio.sleep(0.005)
-        yield Door(inbound, health, house, task)
+        async with asked.at_work():
+            if ready:
+                async with asyncio.timeout(10):
+                    while not health.ready:  # noqa: ASYNC110 - a plain value
+                        await asyncio.sleep(0.005)
+            yield Door(inbound, health, house, task, asked)
     finally:
         async with asyncio.timeout(8):
             await inbound.stop()

@@ -40,6 +40,7 @@ def test_the_demo_shows_both_platforms_and_says_where_it_writes(played: tuple[Pa
     assert "writes to demo-data" in shown
     for expected in ("Discord", "Telegram", "(revision 1)", "ishiki.message.deleted", "image/*", "Ishiki answers"):
         assert expected in shown
+    assert shown.count("Approved by Jiro") == 2
     assert len(logs(data)) == 3
     assert (data / ".store" / "journal").stat().st_size == 0
 

@@ -47,7 +47,7 @@ def mona(sandbox: DiscordSandbox, club: Server) -> Person:
 
 @pytest.fixture
 async def door(sandbox: DiscordSandbox, channel: Channel, mona: Person, house: House) -> AsyncIterator[Door]:
-    async with door_on(sandbox, house.sessions) as opened:
+    async with door_on(sandbox, house) as opened:
         yield opened
 
 
@@ -209,7 +209,7 @@ async def test_a_chat_that_no_rule_lets_in_leaves_no_trace(
     sandbox: DiscordSandbox, club: Server, channel: Channel, mona: Person, house: House, until: Until
 ) -> None:
     quiet = club.text_channel("quiet")
-    async with door_on(sandbox, house.sessions, allow=f"{channel.id},!user:{sandbox.user('Spam').id}") as door:
+    async with door_on(sandbox, house, allow=f"{channel.id},!user:{sandbox.user('Spam').id}") as door:
         message = await mona.say(quiet, "not for you")
         await mona.edit(message, "nor this")
         await mona.delete(message)
@@ -223,7 +223,7 @@ async def test_what_a_rule_for_a_person_let_in_can_be_taken_back_and_nothing_els
     sandbox: DiscordSandbox, channel: Channel, mona: Person, house: House, until: Until
 ) -> None:
     jiro = sandbox.user("Jiro")
-    async with door_on(sandbox, house.sessions, allow=f"user:{mona.id}") as door:
+    async with door_on(sandbox, house, allow=f"user:{mona.id}") as door:
         unheard = await jiro.say(channel, "not let in")
         await jiro.delete(unheard)
         message = await mona.say(channel, "let in")
@@ -241,7 +241,7 @@ async def test_an_exclusion_wins_over_every_rule(
     sandbox: DiscordSandbox, channel: Channel, mona: Person, house: House, until: Until
 ) -> None:
     jiro = sandbox.user("Jiro")
-    async with door_on(sandbox, house.sessions, allow=f"*,!user:{jiro.id}") as door:
+    async with door_on(sandbox, house, allow=f"*,!user:{jiro.id}") as door:
         await jiro.say(channel, "not me")
         await mona.say(channel, "me")
         await until(lambda: door.texts(channel))
@@ -308,7 +308,7 @@ async def test_a_lost_connection_shows_in_health_until_it_is_back(
 async def test_a_token_that_is_not_known_ends_the_door_with_the_cure(
     sandbox: DiscordSandbox, channel: Channel, house: House
 ) -> None:
-    async with door_on(sandbox, house.sessions, token="MTIz.wrong.token", ready=False) as door:
+    async with door_on(sandbox, house, token="MTIz.wrong.token", ready=False) as door:
         with pytest.raises(TokenRefused, match="DISCORD_TOKEN"):
             await door.task
 
@@ -325,7 +325,7 @@ async def test_a_missing_intent_is_named_and_tried_again(
     channel: Channel, sandbox: DiscordSandbox, house: House, until: Until
 ) -> None:
     sandbox.world.granted = Intent.ANY
-    async with door_on(sandbox, house.sessions, ready=False) as door:
+    async with door_on(sandbox, house, ready=False) as door:
         await until(lambda: "Message Content Intent" in str(door.health.problem))
         assert not door.health.ready
         sandbox.world.granted = PRIVILEGED
@@ -348,7 +348,7 @@ async def test_a_gateway_that_cannot_be_reached_is_named_and_tried_again(
     sandbox: DiscordSandbox, channel: Channel, house: House, until: Until
 ) -> None:
     sandbox.fail("GET /users/@me", 503, times=1)
-    async with door_on(sandbox, house.sessions, ready=False) as door:
+    async with door_on(sandbox, house, ready=False) as door:
         await until(lambda: "503" in str(door.health.problem))
         await until(lambda: door.health.ready)
 
@@ -370,7 +370,7 @@ async def test_a_disk_that_refuses_for_a_while_loses_nothing(
     disk = FullDisk()
     house = House(tmp_path / "full", disk)
     await house.open()
-    async with door_on(sandbox, house.sessions) as door:
+    async with door_on(sandbox, house) as door:
         await mona.say(channel, "before")
         await until(lambda: door.texts(channel) == ["before"])
         disk.full = True
@@ -390,7 +390,7 @@ async def test_a_disk_that_refuses_for_a_while_loses_nothing(
 async def test_a_stop_finishes_what_was_taken_in(
     sandbox: DiscordSandbox, channel: Channel, mona: Person, house: House, until: Until
 ) -> None:
-    async with door_on(sandbox, house.sessions) as door:
+    async with door_on(sandbox, house) as door:
         said = [(await mona.say(channel, f"number {number}")).content for number in range(300)]
         await sandbox.connected()
         await until(lambda: door.texts(channel))
@@ -415,7 +415,7 @@ async def test_a_login_that_is_never_answered_is_given_up_and_made_anew(
     sandbox: DiscordSandbox, channel: Channel, house: House, until: Until
 ) -> None:
     sandbox.slow("GET /users/@me", 30.0)
-    async with door_on(sandbox, house.sessions, patience=0.5, ready=False) as door:
+    async with door_on(sandbox, house, patience=0.5, ready=False) as door:
         await until(lambda: "no connection" in str(door.health.problem))
         await until(lambda: door.health.ready)
 
@@ -424,7 +424,7 @@ async def test_a_stop_during_the_login_ends_the_door(
     sandbox: DiscordSandbox, channel: Channel, house: House, until: Until
 ) -> None:
     sandbox.slow("GET /users/@me", 30.0)
-    async with door_on(sandbox, house.sessions, ready=False) as door:
+    async with door_on(sandbox, house, ready=False) as door:
         await until(lambda: door.inbound.chat(discord_session(channel.id)) is not None)
         await door.inbound.stop()
         async with asyncio.timeout(5):

@@ -42,7 +42,7 @@ def mona(sandbox: DiscordSandbox, club: Server) -> Person:
 
 @pytest.fixture
 async def door(sandbox: DiscordSandbox, channel: Channel, mona: Person, house: House) -> AsyncIterator[Door]:
-    async with door_on(sandbox, house.sessions) as opened:
+    async with door_on(sandbox, house) as opened:
         yield opened
 
 

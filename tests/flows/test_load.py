@@ -5,14 +5,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bots.discord.inbound import Inbound as DiscordInbound
 from bots.sandbox.discord import DiscordSandbox
 from bots.sandbox.telegram import TelegramSandbox
-from bots.telegram.inbound import Inbound as TelegramInbound
-from core.access import AllowRules
-from core.health import Health
 from core.ids import SessionId, discord_session, telegram_session
 from tests.conftest import House
+from tests.flows import discord_house, telegram_house
 
 MANY = 10_000
 WITHIN = 60.0
@@ -38,28 +35,15 @@ async def test_ten_thousand_messages_on_discord_with_the_connection_cut_in_betwe
     async with DiscordSandbox() as discord:
         channel = discord.guild("Film club").text_channel("general")
         mona = discord.user("Mona")
-        inbound = DiscordInbound(
-            discord.token,
-            api_url=discord.api_url,
-            gateway_url=discord.gateway_url,
-            cdn_hosts=(discord.cdn_host,),
-            rules=AllowRules.parse("*"),
-            sessions=house.sessions,
-            health=Health("discord"),
-        )
-        running = asyncio.create_task(inbound.run())
-        await discord.connected()
-        for number in range(MANY):
-            await mona.say(channel, f"message {number}")
-            if number % 1000 == 500:
-                await asyncio.sleep(0)
-            if number == MANY // 2:
-                await discord.drop_connections()
-        session = discord_session(channel.id)
-        await until_written(house, session)
-        await inbound.stop()
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        async with discord_house.door_on(discord, house):
+            for number in range(MANY):
+                await mona.say(channel, f"message {number}")
+                if number % 1000 == 500:
+                    await asyncio.sleep(0)
+                if number == MANY // 2:
+                    await discord.drop_connections()
+            session = discord_session(channel.id)
+            await until_written(house, session)
     assert contents(house.folder, session) == [f"message {number}" for number in range(MANY)]
 
 
@@ -67,24 +51,13 @@ async def test_ten_thousand_messages_on_telegram_with_the_connection_cut_in_betw
     async with TelegramSandbox() as telegram:
         anna = telegram.user("Anna")
         group = telegram.supergroup("Film club", [anna])
-        inbound = TelegramInbound(
-            telegram.token,
-            api_url=telegram.api_url,
-            rules=AllowRules.parse("*"),
-            sessions=house.sessions,
-            health=Health("telegram"),
-            store=house.store,
-        )
-        running = asyncio.create_task(inbound.run())
-        for number in range(MANY):
-            await anna.say(group, f"message {number}")
-            if number % 100 == 50:
-                await asyncio.sleep(0)
-            if number == MANY // 2:
-                telegram.drop_connections()
-        session = telegram_session(group.id)
-        await until_written(house, session)
-        await inbound.stop()
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        async with telegram_house.door_on(telegram, house, ready=False):
+            for number in range(MANY):
+                await anna.say(group, f"message {number}")
+                if number % 100 == 50:
+                    await asyncio.sleep(0)
+                if number == MANY // 2:
+                    telegram.drop_connections()
+            session = telegram_session(group.id)
+            await until_written(house, session)
     assert contents(house.folder, session) == [f"message {number}" for number in range(MANY)]

@@ -40,7 +40,7 @@ async def place(request: pytest.FixtureRequest, house: House) -> AsyncIterator[P
             async with DiscordSandbox() as discord:
                 channel = discord.guild("Film club").text_channel("general")
                 session = discord_session(channel.id)
-                async with discord_house.door_on(discord, house.sessions) as door:
+                async with discord_house.door_on(discord, house) as door:
                     nowhere = door.inbound.chat(discord_session(7))
                     assert nowhere is not None
                     texts = lambda: [message.content for message in discord.history(channel)]  # noqa: E731 - short

@@ -147,7 +147,7 @@ async def test_refusals_say_what_to_do_and_floods_say_how_long(
     await sandbox.migrate(old, mona)
     with pytest.raises(ChatRefused, match="supergroup") as migrated:
         await say(door, old, "a")
-    assert migrated.value.name == "ChatMigrated"
+    assert migrated.value.name == "ChatMoved"
     with pytest.raises(ChatRefused, match="does not know") as unknown:
         await say(door, sandbox.user("Nobody").private_chat, "a")
     assert unknown.value.name == "ChatNotFound"

@@ -60,6 +60,7 @@ class RuntimeSandbox:
         self.url = ""
         self.calls: list[Call] = []
         self.entries: dict[str, list[Json]] = {}
+        self.decisions: dict[str, Json] = {}
         self.faults: list[Fault] = []
         self.think = think
         self._port = port
@@ -70,6 +71,7 @@ class RuntimeSandbox:
         app = web.Application(client_max_size=4 * 1024 * 1024)
         app.router.add_post("/deliver", self._deliver)
         app.router.add_post("/wake", self._wake)
+        app.router.add_post("/resolve", self._resolve)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
@@ -117,6 +119,14 @@ class RuntimeSandbox:
         await self._note(request, body, 200)
         turn = Turn(body["sessionId"], body["turnId"], cause, body["cause"]["rule"], delivered)
         return web.json_response(await self.think(turn))
+
+    async def _resolve(self, request: web.Request) -> web.Response:
+        body, refused = await self._take(request)
+        if refused is not None:
+            return refused
+        self.decisions.setdefault(body["taskHash"], body)
+        await self._note(request, body, 204)
+        return web.Response(status=204)
 
     async def _take(self, request: web.Request) -> tuple[Json, web.Response | None]:
         body: Json = json.loads(await request.read())

@@ -196,8 +196,9 @@ def _own_message(world: World, arguments: Arguments) -> Message:
     message = chat.messages.get(arguments.integer("message_id") or 0)
     if message is None:
         raise bad_request("message to edit not found")
-    if not message.by_bot:
-        raise bad_request("message can't be edited")
+    has_keyboard_of_its_own = message.sent_markup is not None and "inline_keyboard" not in message.sent_markup
+    if not message.by_bot or has_keyboard_of_its_own:
+        raise bad_request("message can't be edited")  # only without markup or with inline keyboards: Updating messages
     return message
 
 

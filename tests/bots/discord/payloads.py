@@ -113,6 +113,7 @@ class Heard:
     bulks: list[tuple[discord.RawBulkMessageDeleteEvent, list[int]]] = field(
         default_factory=list[tuple[discord.RawBulkMessageDeleteEvent, list[int]]]
     )
+    interactions: list[discord.Interaction] = field(default_factory=list[discord.Interaction])
     unread: list[str] = field(default_factory=list[str])
 
     def on_message(self, message: discord.Message, *, sent_at: int | None) -> None:
@@ -126,6 +127,9 @@ class Heard:
 
     def on_raw_bulk_message_delete(self, event: discord.RawBulkMessageDeleteEvent, order: list[int]) -> None:
         self.bulks.append((event, order))
+
+    def on_interaction(self, interaction: discord.Interaction) -> None:
+        self.interactions.append(interaction)
 
     def on_connect(self) -> None: ...
 
