@@ -5,6 +5,8 @@ import signal
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Final, Protocol
 
 import httpx
@@ -15,22 +17,33 @@ import bots.discord.inbound
 import bots.discord.veil as discord_veil
 import bots.telegram.inbound
 import bots.telegram.veil as telegram_veil
+from bots.control import ControlServer, control_path
 from bots.diagnostics import configure
 from bots.settings import Settings
 from bots.web.app import build_app
 from bots.web.guard import Access
 from bots.web.server import WebServer
+from core.archive.decisions import Decisions
+from core.archive.lineage import Lineage
 from core.archive.store import Store
 from core.chat.port import Chat
 from core.chat.speak import Speaker
+from core.confirmations.asking import NAMESPACE as CONFIRMATIONS
+from core.confirmations.asking import Asking, Causes, NoCauses
+from core.confirmations.desk import Desk
+from core.confirmations.folder import Folder
+from core.confirmations.leave import Leave
+from core.confirmations.press import Answers
+from core.confirmations.showing import Showing
 from core.gateway import Follower, Gateway
-from core.health import Health
+from core.health import Health, Troubles
 from core.ids import Platform, SessionId, platform_of
 from core.log.journal import Journal
 from core.resources.fetch import Fetch
 from core.resources.store import Resources
 from core.runtime.deliver import Deliver
 from core.runtime.http import HttpRuntime
+from core.runtime.resolve import Resolve
 from core.runtime.turns import Turns
 from core.sessions.directory import FolderLock, Sessions
 
@@ -65,49 +78,72 @@ class App:
     web: WebServer
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is on disk, taken and open."""
+
+    journal: Journal
+    store: Store
+    sessions: Sessions
+    resources: Resources
+    lineage: Lineage
+    decisions: Decisions
+
+
 @asynccontextmanager
 async def assemble(settings: Settings) -> AsyncGenerator[App]:
     """Take the data folder and build everything; on the way out stop it all in order, and leave the folder whole.
 
     Raises `FolderHeld`, `FolderUnusable`, and `AddressTaken` where our HTTP API cannot listen.
     """
-    folder = settings.ishiki_data_dir
     async with AsyncExitStack() as stack:
-        lock = await asyncio.to_thread(FolderLock, folder)
-        stack.callback(lock.release)
-        journal = Journal(folder)
-        await asyncio.to_thread(journal.start)
-        stack.push_async_callback(asyncio.to_thread, journal.stop)
-        store = await asyncio.to_thread(Store.open, folder / ".store" / "history.db")
-        stack.push_async_callback(store.close)
-        sessions = Sessions(folder, journal)
-        stack.push_async_callback(sessions.close)
-
-        resources = Resources(folder / "runtimes")
-        doors = _doors(settings, sessions, store)
+        kept = await stack.enter_async_context(_kept(settings.ishiki_data_dir))
+        store, sessions, resources, lineage = kept.store, kept.sessions, kept.resources, kept.lineage
+        desk = _desk(settings, kept)
+        doors: dict[Platform, tuple[Door, Health]] = {}
 
         def chats(session: SessionId) -> Chat | None:
             platform = platform_of(session)
             return doors[platform][0].chat(session) if platform in doors else None
 
         veil = _veils(settings)[0].over
-        speaker = Speaker(sessions, chats, store, resources.upload, veil)
+        showing = Showing(desk, chats, resources.upload, lineage.succeed)
+        doors |= _doors(settings, sessions, store, Answers(desk, showing), lineage)
+        speaker = Speaker(
+            sessions, chats, store, resources.upload, veil, current=lineage.current, moved=lineage.succeed
+        )
         sessions.settle_cut_off_turns(speaker.owed)
-        health = [journal.health, *(state for _, state in doors.values())]
+        health = [kept.journal.health, *(state for _, state in doors.values())]
         # Whatever the environment says of proxies is for other programs: these two talk to hosts that we were told.
         files = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
         fetch = Fetch(resources, files, chats, store, most=settings.ishiki_asset_max_bytes)
         sessions.listen(fetch.drop_retracted)
         followers: list[Follower] = [fetch]
+        runtime, turns = None, None
         if settings.ishiki_runtime_url is not None:
             client = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
             runtime = HttpRuntime(client, settings.ishiki_runtime_url, _secret(settings.ishiki_runtime_token))
             health.append(taken := Health("runtime", problem=None))
             deliver = Deliver(runtime, store, store, taken)
-            followers += [deliver, Turns(runtime, deliver, speaker, store, settings.wake_rules, veil=veil)]
+            rules = settings.wake_rules
+            turns = Turns(runtime, deliver, speaker, store, rules, veil=veil, is_answer=desk.is_answer)
+            desk.stop_turn = turns.stop
+            followers += [deliver, turns]
+
+        asking = _asking(settings, desk, kept, turns or NoCauses())
+        await stack.enter_async_context(desk.at_work(await asyncio.to_thread(lambda: list(sessions.ids()))))
+        sessions.listen(desk.on_append)
+        await asking.take_up()
+        health.append(told := Health("decisions", problem=None))
+        for worker in (showing, Resolve(desk, runtime, Troubles(told))):
+            worker.start()
+            stack.push_async_callback(worker.stop)
         gateway = Gateway(sessions, followers, store)
         stack.push_async_callback(gateway.stop)
         await gateway.start()
+        control = ControlServer(control_path(settings.ishiki_data_dir), desk, kept.decisions)
+        stack.push_async_callback(control.stop)
+        await control.start()
 
         api = build_app(
             sessions=sessions,
@@ -115,7 +151,11 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
             speaker=speaker,
             store=store,
             health=health,
-            data=folder,
+            data=settings.ishiki_data_dir,
+            desk=desk,
+            asking=asking,
+            lineage=lineage,
+            turns=turns,
             access=Access(
                 host=settings.ishiki_http_host,
                 token=_secret(settings.ishiki_http_token),
@@ -129,7 +169,55 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         yield App(sessions, gateway, {name: door for name, (door, _) in doors.items()}, web)
 
 
-def _doors(settings: Settings, sessions: Sessions, store: Store) -> dict[Platform, tuple[Door, Health]]:
+@asynccontextmanager
+async def _kept(folder: Path) -> AsyncGenerator[Kept]:
+    """Take the data folder; on the way out leave it whole."""
+    async with AsyncExitStack() as stack:
+        lock = await asyncio.to_thread(FolderLock, folder)
+        stack.callback(lock.release)
+        journal = Journal(folder)
+        await asyncio.to_thread(journal.start)
+        stack.push_async_callback(asyncio.to_thread, journal.stop)
+        store = await asyncio.to_thread(Store.open, folder / ".store" / "history.db")
+        stack.push_async_callback(store.close)
+        sessions = Sessions(folder, journal)
+        stack.push_async_callback(sessions.close)
+        lineage = await Lineage.load(store)
+        yield Kept(journal, store, sessions, Resources(folder / "runtimes"), lineage, Decisions(store))
+
+
+def _desk(settings: Settings, kept: Kept) -> Desk:
+    """What is asked and not yet filed."""
+    admins = frozenset((admin.platform, admin.user) for admin in settings.ishiki_admins)
+    leave = Leave(kept.decisions, admins=admins, earlier=kept.lineage.earlier)
+    folder = Folder(kept.sessions.folder)
+    desk = Desk(folder, kept.decisions, leave, admins=admins, current=kept.lineage.current)
+    kept.lineage.listen(desk.move)
+    return desk
+
+
+def _asking(settings: Settings, desk: Desk, kept: Kept, causes: Causes) -> Asking:
+    """The way from a request to the desk."""
+
+    async def keep(session: SessionId, content: bytes) -> str:
+        put = partial(kept.resources.put_artifact, session, CONFIRMATIONS, content, filename="request.json")
+        return await asyncio.to_thread(put)
+
+    return Asking(
+        desk,
+        kept.sessions,
+        causes,
+        keep,
+        timeout=settings.ishiki_confirm_timeout,
+        origin=kept.lineage.origin,
+        current=kept.lineage.current,
+        veil=_veils(settings)[0].over,
+    )
+
+
+def _doors(
+    settings: Settings, sessions: Sessions, store: Store, answers: Answers, lineage: Lineage
+) -> dict[Platform, tuple[Door, Health]]:
     """The platforms that have a token."""
     doors: dict[Platform, tuple[Door, Health]] = {}
     on_discord, on_telegram = _veils(settings)
@@ -144,6 +232,7 @@ def _doors(settings: Settings, sessions: Sessions, store: Store) -> dict[Platfor
             sessions=sessions,
             health=health,
             veil=on_discord,
+            answers=answers,
         )
         doors["discord"] = (discord, health)
     if settings.telegram_token is not None:
@@ -156,6 +245,8 @@ def _doors(settings: Settings, sessions: Sessions, store: Store) -> dict[Platfor
             health=health,
             store=store,
             veil=on_telegram,
+            answers=answers,
+            lineage=lineage,
         )
         doors["telegram"] = (telegram, health)
     return doors

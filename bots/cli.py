@@ -58,6 +58,43 @@ def run() -> None:
 
 
 @app.command()
+def pending(
+    session: Annotated[
+        str | None, typer.Argument(metavar="SESSION", help="A session id; none: all sessions.", show_default=False)
+    ] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="Show instead what `always` allows from now on.")] = False,
+    revoke: Annotated[
+        int | None, typer.Option("--revoke", min=1, metavar="N", help="End the rule of that number in --rules.")
+    ] = None,
+) -> None:
+    """Show what is asked and still open. Changes nothing, but with --revoke."""
+    from bots.pending import show
+
+    show(session, as_json=as_json, rules=rules, revoke=revoke)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})  # an answer in one's own words may begin with a dash
+def answer(
+    task: Annotated[str, typer.Argument(metavar="TASK_HASH", help="As `ishiki pending` shows it; 8 characters do.")],
+    choices: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CHOICE",
+            help="yes, always, turn, no or stop; to questions one answer each: an option or its number, several with "
+            "commas, or your own words. None: show what can be answered.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Answer a confirmation or a question, with the operator's right."""
+    from bots.pending import answer
+
+    answer(task, choices or ())
+
+
+@app.command()
 def demo(
     *,
     keep: Annotated[bool, typer.Option("--keep", help="Leave it running afterwards, to talk to.")] = False,

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
+import httpx
 from pydantic import SecretStr
 from rich.console import Console
 from rich.text import Text
@@ -106,18 +107,39 @@ def answered(entries: list[AnyEntry]) -> bool:
     return any(describe(entry) == "turn.done" for entry in entries)
 
 
-async def think(turn: Turn) -> dict[str, object]:
-    """The demo's agent: it looks at what was delivered, and says which cupboard it is by the newest revision."""
-    texts: dict[str, str] = {}
-    for entry in turn.delivered:
-        fact = entry["data"].get("data", {})
-        if entry["data"].get("type") == "ishiki.message.created":
-            texts[fact["messageId"]] = plain_text(fact["content"])
-        elif entry["data"].get("type") == "ishiki.message.deleted":
-            texts.pop(fact["messageId"], None)
-    side = "right" if any("right" in text for text in texts.values()) else "left"
-    told = f"`{len(texts)}` {'message' if len(texts) == 1 else 'messages'}"
-    return {"reply": f"On the **{side}**, as far as I know. I was told {told}, and woken by rule *{turn.rule}*."}
+class Agent:
+    """The demo's agent: goes by the newest revision of what was said, and asks for leave before it writes a file."""
+
+    def __init__(self) -> None:
+        self.runtime = RuntimeSandbox(self.think)
+        self.api = ""
+
+    async def think(self, turn: Turn) -> dict[str, object]:
+        texts: dict[str, str] = {}
+        for entry in turn.delivered:
+            fact = entry["data"].get("data", {})
+            if entry["data"].get("type") == "ishiki.message.created":
+                texts[fact["messageId"]] = plain_text(fact["content"])
+            elif entry["data"].get("type") == "ishiki.message.deleted":
+                texts.pop(fact["messageId"], None)
+        if "write" in list(texts.values())[-1]:
+            return await self._write(turn)
+        side = "right" if any("right" in text for text in texts.values()) else "left"
+        told = f"`{len(texts)}` {'message' if len(texts) == 1 else 'messages'}"
+        return {"reply": f"On the **{side}**, as far as I know. I was told {told}, and woken by rule *{turn.rule}*."}
+
+    async def _write(self, turn: Turn) -> dict[str, object]:
+        """Ask in the chat, and wait for what is decided there."""
+        async with httpx.AsyncClient(trust_env=False) as client:
+            asked = await client.post(
+                f"{self.api}/v1/session/{turn.session}/confirm",
+                headers={"Authorization": f"Bearer {self.runtime.token}"},
+                json={"tool": "write_file", "args": {"path": "notes.md", "content": "the right one"}},
+            )
+        task = asked.raise_for_status().json()["task_hash"]
+        await self.runtime.until(lambda: task in self.runtime.decisions, within=WITHIN)
+        approved = self.runtime.decisions[task]["status"] == "approved"
+        return {"reply": "It is noted." if approved else "Then I leave it."}
 
 
 async def play(*, keep: bool = False) -> None:
@@ -127,7 +149,8 @@ async def play(*, keep: bool = False) -> None:
     folder = Path(named or "demo-data")
     console.print(f"ishiki demo: writes to {folder}{' (from ISHIKI_DATA_DIR)' if named else ''}")
     telegram = TelegramSandbox(numbers_from=int(time.time()) % 1_000_000_000)
-    async with RuntimeSandbox(think) as runtime, DiscordSandbox() as discord, telegram:
+    agent = Agent()
+    async with agent.runtime as runtime, DiscordSandbox() as discord, telegram:
         settings = Settings(
             discord_token=SecretStr(discord.token),
             discord_api_url=discord.api_url,
@@ -149,6 +172,7 @@ async def play(*, keep: bool = False) -> None:
             if serving.done():
                 serving.result()
             app: App = await started
+            agent.api = app.web.address
             sessions = [
                 await on_discord(app, discord),
                 await on_telegram(app, telegram),
@@ -179,6 +203,12 @@ async def on_discord(app: App, discord: DiscordSandbox) -> SessionId:
     await scene.act("Jiro sends a picture and asks @Ishiki: is it this one?", asked, answered)
     answer = await discord.bot_message(channel, within=WITHIN)
     console.print(Text(f"  Ishiki answers in the channel: {for_terminal(answer.content)}", style="green"))
+    asked = asyncio.create_task(jiro.say(channel, f"<@{discord.bot.id}> please write that down"))
+    prompt = await discord.bot_message(channel, containing="May I use", within=WITHIN)
+    console.print(Text(f"  Jiro asks it to write that down; Ishiki asks him: {asking(prompt.content)}", style="green"))
+    await scene.act("Jiro presses Yes", press(jiro.press(prompt, "Yes"), asked), answered)
+    await discord.until(lambda: not prompt.components, WITHIN)
+    console.print(Text(f"  The prompt now says: {asking(prompt.content, last=True)}", style="green"))
     return session
 
 
@@ -195,6 +225,12 @@ async def on_telegram(app: App, telegram: TelegramSandbox) -> SessionId:
     await scene.act("Jiro sends a picture and asks the bot: is it this one?", asked, answered)
     answer = await telegram.bot_message(group, within=WITHIN)
     console.print(Text(f"  Ishiki answers in the group: {for_terminal(answer.text)}", style="green"))
+    asked = asyncio.create_task(jiro.say(group, f"@{telegram.bot.username} please write that down"))
+    prompt = await telegram.bot_message(group, containing="May I use", within=WITHIN)
+    console.print(Text(f"  Jiro asks it to write that down; Ishiki asks him: {asking(prompt.text)}", style="green"))
+    await scene.act("Jiro presses Yes", press(jiro.press(prompt, "Yes"), asked), answered)
+    await telegram.until(lambda: not prompt.buttons, WITHIN)
+    console.print(Text(f"  The prompt now says: {asking(prompt.text, last=True)}", style="green"))
     return session
 
 
@@ -211,6 +247,18 @@ async def on_telegram_business(app: App, telegram: TelegramSandbox) -> SessionId
     console.print(Text(f"  Ishiki answers in the chat: {for_terminal(answer.text)}", style="green"))
     await scene.act("Jiro takes it back", guest.delete(hasty), deleted)
     return session
+
+
+async def press(pressing: Awaitable[object], asked: Awaitable[object]) -> None:
+    """Press a button, once the person has said what it is about."""
+    await asked
+    await pressing
+
+
+def asking(text: str, *, last: bool = False) -> str:
+    """The first or last line of a prompt, safe to print."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return for_terminal(lines[-1 if last else 0].replace("*", "").replace("`", ""))
 
 
 async def talk(discord: DiscordSandbox, telegram: TelegramSandbox) -> list[SessionId]:

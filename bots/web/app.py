@@ -7,6 +7,7 @@ from pathlib import Path
 from fastapi import FastAPI, Security
 from fastapi.security import HTTPBearer
 
+from bots.web.confirmations import confirmation_routes
 from bots.web.errors import ErrorBody, install_error_bodies
 from bots.web.guard import Access, Guard
 from bots.web.health import health_routes
@@ -14,10 +15,15 @@ from bots.web.once import Once
 from bots.web.path import known_in
 from bots.web.resources import resource_routes
 from bots.web.sessions import session_routes
+from bots.web.talk import talk_routes
+from core.archive.lineage import Lineage
 from core.archive.store import Store
 from core.chat.speak import Speaker
+from core.confirmations.asking import Asking
+from core.confirmations.desk import Desk
 from core.health import Health
 from core.resources.store import Resources
+from core.runtime.turns import Turns
 from core.sessions.directory import Sessions
 
 
@@ -29,6 +35,10 @@ def build_app(
     store: Store,
     health: Sequence[Health],
     data: Path,
+    desk: Desk,
+    asking: Asking,
+    lineage: Lineage,
+    turns: Turns | None,
     access: Access,
 ) -> FastAPI:
     """The ASGI app, over the data folder ``data``. It belongs to the event loop of ``sessions`` and ``store``."""
@@ -42,9 +52,14 @@ def build_app(
     )
     app.add_middleware(Guard, access=access)
     install_error_bodies(app)
-    known = known_in(sessions)
+    known, once = known_in(sessions), Once(store)
     app.include_router(health_routes(health, data))
-    for routes in (session_routes(speaker, Once(store), known), resource_routes(resources, known)):
+    for routes in (
+        session_routes(speaker, once, known),
+        confirmation_routes(desk, asking, once, known),
+        talk_routes(sessions, lineage, turns, known),
+        resource_routes(resources, known),
+    ):
         app.include_router(routes, dependencies=[Security(HTTPBearer(auto_error=False))])
     return app
 

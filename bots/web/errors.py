@@ -1,6 +1,8 @@
 """How errors look to a caller of our API: ``{"error": {"code", "message"}}``, always."""
 
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final
 
@@ -12,13 +14,18 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from core.errors import (
+    AlreadyDecided,
     ChatOff,
+    InvalidAnswer,
     InvalidId,
+    InvalidRequest,
     IshikiError,
     LogUnavailable,
+    NotAllowed,
     ResourceError,
     UnknownEntry,
     UnknownSession,
+    UnknownTask,
 )
 
 logger = structlog.get_logger()
@@ -59,6 +66,11 @@ _CORE: Final[Mapping[type[IshikiError], tuple[int, str]]] = {
     InvalidId: (404, "unknown_session"),
     UnknownSession: (404, "unknown_session"),
     UnknownEntry: (404, "unknown_entry"),
+    UnknownTask: (404, "unknown_task"),
+    AlreadyDecided: (410, "decided"),
+    NotAllowed: (403, "not_allowed"),
+    InvalidAnswer: (400, "invalid_answer"),
+    InvalidRequest: (400, "invalid_request"),
     ChatOff: (503, "platform_off"),
     LogUnavailable: (503, "log_unavailable"),
 }
@@ -69,6 +81,34 @@ _RESOURCES: Final[Mapping[str, int]] = {
     "unsupported_view": 400,
     "resource_too_large": 413,
 }
+
+
+_MEANINGS: Final[Mapping[int, str]] = {
+    400: "what was sent does not parse, or makes no sense here",
+    403: "only the operator may do that",
+    404: "there is no such session, or nothing of that name in it",
+    409: "it does not fit what was done before, or this kind of session",
+    410: "decided already, or expired",
+    503: "the disk did not take it, and nothing was changed",
+}
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, object]]:
+    """What the API's description says of a route's refusals."""
+    return {status: {"model": ErrorBody, "description": _MEANINGS[status]} for status in statuses}
+
+
+_UNWRITTEN: Final = "the disk did not take it, so nothing was changed; free some space, then send it again"
+
+
+@contextmanager
+def needing_the_disk() -> Generator[None]:
+    """What the disk does not take is a 503, and may be asked again."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        logger.warning("request_not_written", error=type(error).__name__)
+        raise ApiError(503, "disk_unavailable", _UNWRITTEN) from error
 
 
 def install_error_bodies(app: FastAPI) -> None:
@@ -100,7 +140,7 @@ async def _invalid(_request: Request, error: Exception) -> JSONResponse:
     """What does not parse is 400. What was given is not repeated: it may be a secret."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    place = ".".join(str(step) for step in first["loc"])
+    place = ".".join(str(step) for step in first["loc"])[:200].encode("utf-8", "replace").decode()
     reason = str(first["msg"]).removeprefix("Value error, ")
     return error_response(400, "invalid_request", f"{place}: {reason}")
 

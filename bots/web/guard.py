@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bots.web.errors import ApiError
@@ -25,6 +26,8 @@ DISCARD_WITHIN: Final = 2.0
 """Bytes and seconds that a refused caller may go on sending."""
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
+_OPERATOR: Final = "ishiki.operator"
+"""In a request's scope: whether its bearer has the operator's right."""
 _WITHOUT_TOKEN: Final = frozenset({"/healthz", "/readyz"})
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _UPLOAD: Final = re.compile(r"/v1/session/[^/]+/resources/artifacts/[^/]+")
@@ -36,8 +39,9 @@ _PORTS: Final = {"http": 80, "https": 443}
 class Access:
     """Who may call. ``host`` is where we listen as configured; ``origins`` are ISHIKI_HTTP_ORIGINS.
 
-    Without ``token`` everything that this version serves is open to who can reach it; a host that is not loopback
-    has a token, the settings see to that.
+    Both tokens may read, speak, upload and ask people; what is the operator's alone, to answer for people, needs
+    ``token``, and where there is none it is refused over HTTP. All else is open then to who can reach it; a host that
+    is not loopback has a token, the settings see to that.
     """
 
     host: str = "127.0.0.1"
@@ -50,6 +54,17 @@ class Access:
         given = bearer.encode()
         ours = [key.encode() for key in (self.token, self.runtime_token) if key]
         return any([hmac.compare_digest(given, key) for key in ours])  # noqa: C419 - a list: all of them are compared
+
+    def is_operator(self, bearer: str) -> bool:
+        """Whether a bearer has the operator's right."""
+        return bool(self.token) and hmac.compare_digest(bearer.encode(), (self.token or "").encode())
+
+
+def operator_only(request: Request) -> None:
+    """The dependency of a route that only the operator may use. Raises `ApiError` 403."""
+    if not request.scope.get(_OPERATOR, False):
+        cure = "set ISHIKI_HTTP_TOKEN and send it as the bearer, or use `ishiki answer` in the terminal"
+        raise ApiError(403, "operator_only", f"only the operator may do that: {cure}")
 
 
 class Guard:
@@ -69,7 +84,7 @@ class Guard:
         incoming = _Incoming(receive)
         try:
             self._check_place(scope, headers)
-            self._check_bearer(scope["path"], headers)
+            scope[_OPERATOR] = self._is_operator(scope["path"], headers)
             if scope["method"] not in _READS:
                 receive = await _whole_body(scope["path"], headers, incoming)
         except ApiError as refusal:
@@ -94,12 +109,13 @@ class Guard:
             if origin.lower() not in self._origins | {f"http://{host}" for host in ours}:
                 raise ApiError(403, "foreign_origin", "pages of other sites may not call this API")
 
-    def _check_bearer(self, path: str, headers: Headers) -> None:
+    def _is_operator(self, path: str, headers: Headers) -> bool:
+        """Whether it is the operator who asks. Raises where nobody asks who may."""
         if path in _WITHOUT_TOKEN:
-            return
+            return False
         given = headers.get("authorization")
         if given is None and not self._access.token:
-            return
+            return False
         scheme, _, bearer = (given or "").partition(" ")
         if scheme.lower() != "bearer" or not self._access.knows(bearer.strip()):
             raise ApiError(
@@ -108,6 +124,7 @@ class Guard:
                 "send the header Authorization: Bearer with the value of ISHIKI_HTTP_TOKEN",
                 {"WWW-Authenticate": 'Bearer realm="ishiki"'},
             )
+        return self._access.is_operator(bearer.strip())
 
 
 class _Incoming:

@@ -10,7 +10,7 @@ import msgspec
 
 from bots.web.errors import ApiError
 from core.archive.store import Store
-from core.ids import SessionId
+from core.ids import SessionId, new_uuid
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,13 @@ class Answer:
     body: dict[str, object]
 
 
+Act = Callable[[str], Awaitable[Answer]]
+"""Does what was asked for. The UUID it is given is that of the first attempt, also after a crash in the midst of it."""
+
+
 class _Kept(msgspec.Struct):
     digest: str
+    attempt: str = msgspec.field(default_factory=new_uuid)
     status: int = 0
     body: dict[str, object] = msgspec.field(default_factory=dict[str, object])
 
@@ -34,24 +39,25 @@ class Once:
         self._store = store
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def answer(self, session: SessionId, key: str, body: bytes, act: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def answer(self, session: SessionId, key: str, route: str, body: bytes, act: Act) -> Answer:
         """Act, or give the answer of the first time; two at the same time are one after the other.
 
-        What ``act`` raises is no answer and may be tried again. Raises `ApiError` 409 for another body.
+        What ``act`` raises is no answer and may be tried again. Raises `ApiError` 409 for another body or ``route``.
         """
-        name, digest = f"api:{session}:{key}", hashlib.sha256(body).hexdigest()
+        name, digest = f"api:{session}:{key}", hashlib.sha256(route.encode() + b"\n" + body).hexdigest()
         lock = self._locks.setdefault(name, asyncio.Lock())  # lives while somebody holds or awaits it
         async with lock:
             before = await self._store.outbox(name)
-            kept = msgspec.json.decode(before[1], type=_Kept) if before else None
-            if kept is not None and kept.digest != digest:
-                raise ApiError(409, "key_reused", "that Idempotency-Key was used with another body; choose a new key")
-            if kept is not None and kept.status:
+            kept = msgspec.json.decode(before[1], type=_Kept) if before else _Kept(digest)
+            if kept.digest != digest:
+                raise ApiError(409, "key_reused", "that Idempotency-Key was used for something else; choose a new key")
+            if kept.status:
                 return Answer(kept.status, kept.body)
-            if kept is None:
-                await self._put(session, name, "sending", _Kept(digest))
-            answer = await act()
-            await self._put(session, name, "done", _Kept(digest, answer.status, answer.body))
+            if before is None:
+                await self._put(session, name, "sending", kept)
+            answer = await act(kept.attempt)
+            kept = msgspec.structs.replace(kept, status=answer.status, body=answer.body)
+            await self._put(session, name, "done", kept)
             return answer
 
     async def _put(self, session: SessionId, name: str, state: str, kept: _Kept) -> None:

@@ -103,7 +103,7 @@ def session_routes(speaker: Speaker, once: Once, known: Known) -> APIRouter:
             raise ApiError(409, "no_chat", "that session is no chat of a platform; this version speaks only in chats")
         key = idempotency_key or new_uuid()
         body = message.model_dump_json().encode()
-        answer = await once.answer(session, key, body, lambda: _say(speaker, session, speech, key))
+        answer = await once.answer(session, key, "messages", body, lambda _: _say(speaker, session, speech, key))
         return JSONResponse(answer.body, answer.status)
 
     return routes

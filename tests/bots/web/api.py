@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,41 +12,95 @@ from fastapi import FastAPI
 
 from bots.web.app import build_app
 from bots.web.guard import Access
+from core.archive.decisions import Decisions
+from core.archive.lineage import Lineage
 from core.chat.port import Chat
 from core.chat.speak import Speaker
+from core.confirmations.asking import Asking, NoCauses
+from core.confirmations.desk import Desk
+from core.confirmations.folder import Folder
+from core.confirmations.leave import Leave
+from core.gateway import Gateway
 from core.health import Health
+from core.ids import SessionId, platform_of
 from core.resources.store import Resources
-from tests.builders import SESSION, said
+from core.runtime.deliver import Deliver
+from core.runtime.turns import Turns
+from core.wake import WakeRules
+from tests.builders import ADMINS, SESSION, said
 from tests.conftest import House
-from tests.fakes import FakeChat
+from tests.fakes import FakeChat, FakeRuntime
 
 HOME = "http://127.0.0.1:17989"
 
 
 @dataclass
 class Api:
-    """One app; `client` asks it as a program on this machine would."""
+    """One app; `client` asks it as a program on this machine would. With a runtime, inside `at_work` only."""
 
     house: House
     access: Access = field(default_factory=Access)
     chat: FakeChat | None = field(default_factory=FakeChat)
     health: list[Health] = field(default_factory=list[Health])
+    runtime: FakeRuntime | None = None
 
     def __post_init__(self) -> None:
         self.resources = Resources(self.house.folder / "runtimes")
+        self.lineage = Lineage(self.house.store)
+        decisions = Decisions(self.house.store)
+        leave = Leave(decisions, admins=ADMINS, earlier=self.lineage.earlier)
+        folder = Folder(self.house.sessions.folder)
+        self.desk = Desk(folder, decisions, leave, admins=ADMINS, current=self.lineage.current)
+        self.speaker = Speaker(self.house.sessions, self._chat, self.house.store, self.resources.upload)
+        self.followers: list[Deliver | Turns] = []
+        self.turns: Turns | None = None
+        if self.runtime is not None:
+            store = self.house.store
+            deliver = Deliver(self.runtime, store, store, Health("runtime", problem=None))
+            self.turns = Turns(self.runtime, deliver, self.speaker, store, WakeRules.parse("direct,mention"))
+            self.desk.stop_turn = self.turns.stop
+            self.followers = [deliver, self.turns]
         self.app = self.build()
 
     def build(self) -> FastAPI:
-        chat: Chat | None = self.chat
+        asking = Asking(
+            self.desk,
+            self.house.sessions,
+            self.turns or NoCauses(),
+            self._keep,
+            timeout=300,
+            origin=self.lineage.origin,
+            current=self.lineage.current,
+        )
         return build_app(
             sessions=self.house.sessions,
             resources=self.resources,
-            speaker=Speaker(self.house.sessions, lambda _: chat, self.house.store, self.resources.upload),
+            speaker=self.speaker,
             store=self.house.store,
             data=self.house.folder,
             health=self.health,
+            desk=self.desk,
+            asking=asking,
+            lineage=self.lineage,
+            turns=self.turns,
             access=self.access,
         )
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncGenerator[None]:
+        """With the files of what is pending read, the clock watched, and the runtime woken."""
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.desk.at_work(list(self.house.sessions.ids())))
+            gateway = Gateway(self.house.sessions, self.followers, self.house.store)
+            stack.push_async_callback(gateway.stop)
+            await gateway.start()
+            yield
+
+    def _chat(self, session: SessionId) -> Chat | None:
+        return self.chat if platform_of(session) is not None else None
+
+    async def _keep(self, session: SessionId, content: bytes) -> str:
+        return self.resources.put_artifact(session, "confirmations", content, filename="request.json")
 
     @asynccontextmanager
     async def client(self, **headers: str) -> AsyncGenerator[httpx.AsyncClient]:

@@ -44,6 +44,12 @@ async def test_the_description_names_every_route_and_there_are_no_pages(house: H
         "/readyz",
         f"{session}/entries",
         f"{session}/messages",
+        f"{session}/confirm",
+        f"{session}/ask",
+        f"{session}/pending",
+        f"{session}/pending/{{task_hash}}",
+        "/v1/session",
+        "/v1/send",
         f"{session}/resources/assets/{{asset}}",
         f"{session}/resources/artifacts/{{namespace}}/{{name}}",
         f"{session}/resources/artifacts/{{namespace}}",
@@ -157,7 +163,7 @@ async def test_a_stop_lets_a_request_under_way_finish_and_waits_for_none_too_lon
     async with httpx.AsyncClient(trust_env=False) as client:
         url = f"{server.address}/v1/session/{SESSION}/messages"
         asked = asyncio.create_task(client.post(url, json={"text": "hi"}))
-        await chat.asked.wait()
+        await chat.reached.wait()
         stopping = asyncio.create_task(server.stop())
         chat.go.set()
         assert (await asked).status_code == 200
@@ -169,7 +175,7 @@ async def test_a_stop_lets_a_request_under_way_finish_and_waits_for_none_too_lon
     _, writer = await asyncio.open_connection("127.0.0.1", int(server.address.rpartition(":")[2]))
     async with httpx.AsyncClient(trust_env=False) as client:
         asked = asyncio.create_task(client.post(f"{server.address}/v1/session/{SESSION}/messages", json={"text": "hi"}))
-        await stuck.asked.wait()
+        await stuck.reached.wait()
         async with asyncio.timeout(3):
             await server.stop()
         assert problem_of(await asked) == (503, "stopping")

@@ -58,7 +58,7 @@ async def test_two_hosts_are_none(api: Api) -> None:
 
 
 @pytest.mark.parametrize("key", ["the-operator", "the-runtime"])
-async def test_either_token_opens_everything_served_here(house: House, key: str) -> None:
+async def test_either_token_reads_and_speaks(house: House, key: str) -> None:
     await fill(house)
     api = Api(house, KEYS)
     shown = {"Authorization": f"Bearer {key}"}

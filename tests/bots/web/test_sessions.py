@@ -167,10 +167,10 @@ class SlowChat(FakeChat):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked, self.go = asyncio.Event(), asyncio.Event()
+        self.reached, self.go = asyncio.Event(), asyncio.Event()
 
     async def send(self, part: Part, uploads: Any, *, quote: Any, thread: Any, nonce: str) -> list[MessageId]:
-        self.asked.set()
+        self.reached.set()
         await self.go.wait()
         return await super().send(part, uploads, quote=quote, thread=thread, nonce=nonce)
 
@@ -181,7 +181,7 @@ async def test_two_at_the_same_time_with_one_key_send_once(house: House) -> None
     api, key = Api(house, chat=chat), {"Idempotency-Key": "k"}
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(api.post(MESSAGES, {"text": text}, key)) for text in ("hi", "hi", "other")]
-        await chat.asked.wait()
+        await chat.reached.wait()
         chat.go.set()
     answers = [task.result() for task in asked]
     assert sorted(answer.status_code for answer in answers) == [200, 200, 409]
