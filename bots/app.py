@@ -192,7 +192,13 @@ def _desk(settings: Settings, kept: Kept) -> Desk:
     leave = Leave(kept.decisions, admins=admins, earlier=kept.lineage.earlier)
     folder = Folder(kept.sessions.folder)
     desk = Desk(folder, kept.decisions, leave, admins=admins, current=kept.lineage.current)
-    kept.lineage.listen(desk.move)
+
+    async def goes_on(old: SessionId, new: SessionId) -> None:
+        if kept.sessions.exists(old):
+            await kept.sessions.create(new)
+        await desk.move(old, new)
+
+    kept.lineage.listen(goes_on)
     return desk
 
 

@@ -1,5 +1,6 @@
 """Short ways to make what tests talk about."""
 
+from core.clock import now_ms
 from core.confirmations.record import Person, Question, Record
 from core.entries import AttachmentItem, Author, MessageCreated, MessageDeleted, Quote
 from core.ids import ChannelId, MessageId, SessionId, TaskHash, UserId, asset_id, discord_session, new_task_hash
@@ -22,8 +23,8 @@ def a_task(number: int) -> TaskHash:
     return TaskHash(f"00000000-0000-4000-8000-{number:012d}")
 
 
-def a_confirmation(task: TaskHash | None = None, *, at: int = 1_000, **rest: object) -> Record:
-    """Mona's turn asks in the channel of `SESSION` whether it may write a file; never expires by itself. In ms."""
+def a_confirmation(task: TaskHash | None = None, *, at: int | None = None, **rest: object) -> Record:
+    """Mona's turn asks in the channel of `SESSION` now whether it may write a file; never expires by itself. In ms."""
     members: dict[str, object] = {
         "task_hash": task or new_task_hash(),
         "session_id": SESSION,
@@ -37,7 +38,7 @@ def a_confirmation(task: TaskHash | None = None, *, at: int = 1_000, **rest: obj
         "choices": ("yes", "no"),
         "approvers": "requester",
         "requester": MONA,
-        "created_at": at,
+        "created_at": now_ms() if at is None else at,
         "expires_at": 10**15,
     }
     return Record(**(members | rest))  # pyright: ignore[reportArgumentType] - a builder takes what it is given

@@ -12,7 +12,7 @@ import structlog
 
 from bots.discord.people import name_of
 from bots.discord.veil import Veil
-from core.chat.prompt import Prompt, cut
+from core.chat.prompt import Prompt
 from core.confirmations.record import Given, Person
 from core.ids import Control, MessageId, SessionId, control, discord_session
 
@@ -56,7 +56,7 @@ def view_of(prompt: Prompt) -> discord.ui.View | None:
 
 def form_of(what: Control, title: str) -> discord.ui.Modal:
     """The form for an answer in one's own words."""
-    form = discord.ui.Modal(title=cut(" ".join(title.split()) or "Answer", MOST_TITLE), custom_id=str(what))
+    form = discord.ui.Modal(title=" ".join(title.split())[:MOST_TITLE] or "Answer", custom_id=str(what))
     field = discord.ui.TextInput[discord.ui.View](
         label="Your answer", style=discord.TextStyle.paragraph, max_length=MOST_ANSWER, custom_id="answer"
     )

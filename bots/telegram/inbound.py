@@ -239,8 +239,8 @@ class Inbound:
             while batch.moves:
                 await self._lineage.succeed(*batch.moves[0])
                 del batch.moves[0]
-        except sqlite3.Error as error:
-            raise LogUnavailable(f"history.db cannot be written ({type(error).__name__}); free the disk") from None
+        except (sqlite3.Error, OSError) as error:
+            raise LogUnavailable(f"a move cannot be written ({type(error).__name__}); free the disk") from None
 
     # --- answers --------------------------------------------------------------------------------------------------
 

@@ -20,9 +20,9 @@ P = TypeVar("P")
 class Prompt:
     """One question as it stands in a chat.
 
-    ``title`` says what this is, and ``tool`` for which tool; ``text`` and ``code`` are what is asked, ``options`` are the
-    labels in order and ``ticked`` those that are marked, ``note`` says who answers and until when. With an ``outcome``
-    it is over: nothing can be pressed any more.
+    ``title`` says what this is, and ``tool`` for which tool; ``text`` and ``code`` are what is asked, ``options`` are
+    the labels in order and ``ticked`` those that are marked, ``note`` says who answers and until when. With an
+    ``outcome`` it is over: nothing can be pressed any more.
     """
 
     task: TaskHash

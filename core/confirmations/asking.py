@@ -96,7 +96,7 @@ class Asking:
         """Open a record. Raises `InvalidRequest`, and `OSError` where the disk does not take it."""
         origin = self._origin(request.session)
         deliver_to = self._current(origin)
-        turn = request.turn or (await self._sessions.of(request.session).state()).open_turn
+        turn = request.turn or await self._running_turn(request.session)
         cause = await self._cause(request.session, origin, turn)
         message = cause.message if cause is not None else None
         requester = _requester(request, deliver_to, message)
@@ -149,9 +149,14 @@ class Asking:
         """What made the turn; of a helper's turn, that of the work it helps with."""
         cause = None if turn is None else self._causes.cause(session, turn)
         if origin != session and (cause is None or cause.message is None):
-            parent = (await self._sessions.of(origin).state()).open_turn
+            parent = await self._running_turn(origin)
             cause = (None if parent is None else self._causes.cause(origin, parent)) or cause
         return cause
+
+    async def _running_turn(self, session: SessionId) -> TurnId | None:
+        """The turn that runs now; one that an earlier run left open is over, though its end is not written yet."""
+        state = await self._sessions.of(session).state()
+        return state.open_turn if state.inherited_turn is None else None
 
     async def _content(self, request: Request) -> dict[str, object]:
         """What is asked, hidden where it must not be shown, and cut to what a record holds."""

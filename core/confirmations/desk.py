@@ -148,12 +148,13 @@ class Desk:
         Raises `UnknownTask`, `AlreadyDecided`, `NotAllowed` and `InvalidAnswer` before anything is written, each with
         a sentence for the person, and `OSError`: nothing was decided then.
         """
+        now = now_ms()  # that is when it was given, however long what is written before it takes
         await self.check(task, by, place)
 
         def given(record: Record) -> Record:
             # The message that was pressed in a chat that has moved is none of the chat in which this is asked now.
             here = what if place == record.deliver_to else replace(what, pressed=None)
-            return life.given(record, here, by, now_ms())
+            return life.given(record, here, by, now)
 
         return await self.change(task, given)
 
@@ -163,13 +164,13 @@ class Desk:
 
     async def choose(self, task: TaskHash, choice: Choice, by: Person) -> Record:
         """Decide with the operator's right. Raises as `give`."""
-        await self.find(task)
-        return await self.change(task, lambda record: life.chosen(record, choice, by, now_ms()))
+        now = now_ms()
+        return await self.change(task, lambda record: life.chosen(record, choice, by, now))
 
     async def answer(self, task: TaskHash, answers: Sequence[Answer], by: Person) -> Record:
         """Answer all questions with the operator's right. Raises as `give`."""
-        await self.find(task)
-        return await self.change(task, lambda record: life.answered(record, answers, by, now_ms()))
+        now = now_ms()
+        return await self.change(task, lambda record: life.answered(record, answers, by, now))
 
     def is_admin(self, by: Person) -> bool:
         """Whether they may answer everything."""

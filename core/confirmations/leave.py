@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 import structlog
 
+from core.clock import now_ms
 from core.confirmations.record import OUTCOMES, Choice, Person, Record, may_answer, stopped
 from core.ids import SessionId, TurnId
 
@@ -46,11 +47,14 @@ class Leave:
         self._rules = rules
         self._admins = admins
         self._earlier = earlier
+        self._since = now_ms()
         self._turns: OrderedDict[tuple[SessionId, TurnId], Record] = OrderedDict()
 
     async def remember(self, record: Record) -> None:
         """Take note of a decision that was just made."""
-        if record.turn_id is not None and record.choice in {"turn", "stop"} and self.stopped_by(record) is None:
+        of_this_run = record.created_at >= self._since  # no turn goes on after a restart (contract section 9)
+        is_of_turn = record.turn_id is not None and of_this_run and record.choice in {"turn", "stop"}
+        if record.turn_id is not None and is_of_turn and self.stopped_by(record) is None:
             self._turns[record.session_id, record.turn_id] = record
             if len(self._turns) > MOST_TURNS:
                 self._turns.popitem(last=False)

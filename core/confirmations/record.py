@@ -223,7 +223,7 @@ def answered(record: Record, answers: Sequence[Answer], by: Person, now: int) ->
         raise InvalidAnswer("answers has one {question, answer} for each question, in their order and their words")
     for question, answer in zip(record.questions, answers, strict=True):
         _check_answer(question, answer.answer)
-    return record.with_(status="answered", answers=tuple(answers), by=by, decided_at=now)
+    return record.with_(status="answered", answers=tuple(_tidied(one) for one in answers), by=by, decided_at=now)
 
 
 def given(record: Record, what: Given, by: Person, now: int) -> Record:
@@ -351,6 +351,13 @@ def _value(record: Record, question: Question, what: Given) -> str | tuple[str, 
     if len(numbers) > 1:
         raise InvalidAnswer("only one can be chosen here")
     return question.options[numbers[0]]
+
+
+def _tidied(answer: Answer) -> Answer:
+    """A text without the line break that a form or a terminal leaves at its end."""
+    if not isinstance(answer.answer, str):
+        return answer
+    return Answer(question=answer.question, answer=answer.answer.rstrip("\n"))
 
 
 def _check_answer(question: Question, answer: str | tuple[str, ...]) -> None:

@@ -162,6 +162,8 @@ class Showing:
         """Bring a prompt that was shown up to date; False where it is gone."""
         try:
             await chat.revise(message, wanted, thread=record.thread_id)
+        except ChatMoved as error:
+            await self._moved(record.deliver_to, SessionId(error.successor))
         except ChatRefused as error:
             return error.name != GONE
         return True

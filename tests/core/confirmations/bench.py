@@ -1,4 +1,4 @@
-"""A desk to test at: its real folder and database, chats and a runtime on the far side, and a disk that has its moods."""
+"""A desk to test at: its real folder and database, chats and a runtime on the far side, a disk that has its moods."""
 
 import errno
 import time
