@@ -234,10 +234,12 @@ def given(record: Record, what: Given, by: Person, now: int) -> Record:
     check_open(record, now)
     record = _pressed(record, what, now)
     if record.kind == "confirm":
-        if what.option is None or not 0 <= what.option < len(record.choices):
+        if what.question != 0 or what.option is None or not 0 <= what.option < len(record.choices):
             raise InvalidAnswer("that is no choice here")
         return chosen(record, record.choices[what.option], by, now)
-    if what.question != record.current:
+    if what.question > record.current:
+        raise InvalidAnswer("that question is not asked yet")
+    if what.question < record.current:
         raise AlreadyDecided("that question is answered already")
     question = record.questions[record.current]
     if question.multi_select and what.option is not None:

@@ -1,5 +1,6 @@
 """A desk to test at: its real folder and database, chats and a runtime on the far side, a disk that has its moods."""
 
+import asyncio
 import errno
 import time
 from collections import defaultdict
@@ -66,15 +67,9 @@ class Bench:
         self.desk.stop_turn = lambda turn, task: self.stopped_turns.append((turn, task))
         self.showing = Showing(self.desk, self._chat, _no_file, self._moved)
         self.answers = Answers(self.desk, self.showing)
-        self.asking = Asking(
-            self.desk,
-            sessions,
-            NoCauses(),
-            _kept,
-            timeout=300.0,
-            origin=self.lineage.origin,
-            current=self.lineage.current,
-        )
+        origin, current = self.lineage.origin, self.lineage.current
+        causes = NoCauses()
+        self.asking = Asking(self.desk, sessions, causes, _kept, timeout=300.0, origin=origin, current=current)
         resolve = Resolve(self.desk, self.runtime)
         self._stack = AsyncExitStack()
         await self._stack.enter_async_context(self.desk.at_work(list(sessions.ids())))
@@ -96,6 +91,14 @@ class Bench:
         """Ask, in a session that has a folder."""
         self.house.sessions.folder(record.session_id).mkdir(parents=True, exist_ok=True)
         return await self.desk.open(record)
+
+    async def shown(self, record: Record) -> Record:
+        """Ask, and wait until that is noted."""
+        record = await self.open(record)
+        async with asyncio.timeout(10):
+            while (now := self.now(record.task_hash)).prompt is None:  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.005)
+        return now
 
     def now(self, task: TaskHash) -> Record:
         record = self.desk.get(task)

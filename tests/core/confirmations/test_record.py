@@ -50,6 +50,13 @@ def test_a_button_that_is_not_there_is_none(option: int | None) -> None:
         life.given(a_confirmation(), Given(option=option), MONA, 5_000)
 
 
+def test_a_question_that_is_not_asked_has_no_answer() -> None:
+    """What a button says can be made up by whoever may press it."""
+    for record in (a_confirmation(), an_ask(Question(question="One?"), Question(question="Two?"))):
+        with pytest.raises(InvalidAnswer):
+            life.given(record, Given(question=1, option=0, text="two"), MONA, 2_000_000_000_000)
+
+
 @pytest.mark.parametrize(
     ("approvers", "person", "may"),
     [
