@@ -24,7 +24,7 @@ from core.chat.port import Chat
 from core.confirmations.press import Answers
 from core.errors import TokenRefused
 from core.health import Health, Troubles
-from core.ids import ChannelId, SessionId, UserId, channel_of, platform_of
+from core.ids import ChannelId, MessageId, SessionId, UserId, channel_of, platform_of
 from core.sessions.directory import Sessions
 from core.sessions.facts import Fact
 
@@ -185,6 +185,7 @@ class Inbound:
     def _deleted(self, event: Deletion, order: Sequence[int]) -> None:
         facts = self._reader.read_deletion(event, order, self._me(), parent=self._parent(event.channel_id))
         self._hand_over(session_of_deletion(event), facts)
+        self._answers.gone(session_of_deletion(event), [MessageId(str(number)) for number in order])
 
     def _hand_over(self, session: SessionId, facts: Sequence[Fact]) -> None:
         if facts and not self._stopping.is_set():

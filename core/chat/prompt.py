@@ -1,5 +1,6 @@
 """What is shown to people who are asked something, in no platform's language yet (sessions.md 4.7)."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
@@ -13,6 +14,10 @@ Answering = Literal["buttons", "one", "several", "text"]
 MOST_SHOWN: Final = 1024
 MOST_LABEL: Final = 80
 _CUT: Final = "… (cut)"
+_MISLEADING: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+)
+"""Characters that would make what is approved read differently from what it is; not the joiner of emoji."""
 P = TypeVar("P")
 
 
@@ -44,7 +49,7 @@ class Prompt:
     @property
     def labels(self) -> tuple[str, ...]:
         """The options, each cut to what a button shows."""
-        return tuple(cut(" ".join(option.split()) or "…", MOST_LABEL) for option in self.options)
+        return tuple(cut(" ".join(_honest(option).split()) or "…", MOST_LABEL) for option in self.options)
 
 
 def compose_prompt(prompt: Prompt, compose: Callable[[str], Sequence[P]]) -> P:
@@ -67,21 +72,26 @@ def cut(text: str, most: int) -> str:
 
 
 def _nodes(prompt: Prompt, most: int) -> list[Node]:
-    title: list[Node] = [Element("b", {}, (cut(prompt.title, most),))]
+    title: list[Node] = [Element("b", {}, (cut(_honest(prompt.title), most),))]
     if prompt.tool:
-        title += [" ", Element("code", {}, (cut(prompt.tool, most // 4),))]
+        title += [" ", Element("code", {}, (cut(_honest(prompt.tool), most // 4),))]
     nodes: list[Node] = [_paragraph(*title)]
     if prompt.text:
-        nodes.append(_paragraph(cut(prompt.text, most)))
+        nodes.append(_paragraph(cut(_honest(prompt.text), most)))
     if prompt.code:
-        nodes.append(Element("code-block", {"lang": "json"}, (cut(prompt.code, most),)))
+        code = _MISLEADING.sub(lambda found: f"\\u{ord(found[0]):04x}", prompt.code)
+        nodes.append(Element("code-block", {"lang": "json"}, (cut(code, most),)))
     long = [(number, option) for number, option in enumerate(prompt.options, 1) if len(option) > MOST_LABEL]
-    nodes += [_paragraph(f"{number}. {cut(option, most // 4)}") for number, option in long]
+    nodes += [_paragraph(f"{number}. {cut(_honest(option), most // 4)}") for number, option in long]
     if prompt.outcome:
-        nodes.append(_paragraph(cut(prompt.outcome, most)))
+        nodes.append(_paragraph(cut(_honest(prompt.outcome), most)))
     elif prompt.note:
-        nodes.append(_paragraph(Element("i", {}, (cut(prompt.note, most),))))
+        nodes.append(_paragraph(Element("i", {}, (cut(_honest(prompt.note), most),))))
     return nodes
+
+
+def _honest(text: str) -> str:
+    return _MISLEADING.sub("", text)
 
 
 def _paragraph(*nodes: Node) -> Element:

@@ -282,7 +282,8 @@ class Desk:
     async def _take_effect(self, record: Record) -> None:
         """What a decision means beyond its own record."""
         await self._leave.remember(record)
-        if record.turn_id is not None and self._leave.stopped_by(record) is record:
+        first = self._leave.stopped_by(record)
+        if record.choice == "stop" and record.turn_id is not None and (first is None or first is record):
             for other in self._others_of_turn(record):
                 stopped = partial(life.stopped, by=record.by)
                 self._spawn(self.insist(other.task_hash, stopped), f"stop {other.task_hash}")

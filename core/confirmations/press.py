@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Collection
 from typing import Final, Protocol
 
 import structlog
@@ -91,6 +92,10 @@ class Answers:
         except ConfirmationError as error:
             return _sentence(error)
         return None
+
+    def gone(self, place: SessionId, messages: Collection[MessageId]) -> None:
+        """Messages of a chat were deleted: prompts among them are posted again."""
+        self._showing.look_again(place, messages)
 
     async def reply(self, record: Record, what: Given, by: Person, place: SessionId) -> None:
         """Let a reply count, durably. Raises `OSError`: nothing was decided, and it may be handed in again."""

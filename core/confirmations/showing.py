@@ -5,6 +5,7 @@ restart. Each step leaves its mark in the file, and is repeated until it has.
 """
 
 import asyncio
+from collections.abc import Collection
 from functools import partial
 from typing import Final
 
@@ -67,6 +68,13 @@ class Showing:
             await chat.revise(message, closed_prompt(record), thread=record.thread_id)
         except (ChatRefused, ChatUnavailable) as error:
             logger.info("stray_prompt_stays", session=place, task=task, reason=str(error))
+
+    def look_again(self, place: SessionId, messages: Collection[MessageId]) -> None:
+        """Messages of a chat are gone; a prompt among them is posted again."""
+        for record in self._in_chat(place):
+            if record.is_open and record.prompt is not None and not set(messages).isdisjoint(record.prompt.message_ids):
+                self._displayed.pop(record.task_hash, None)
+                self._changed(record)
 
     def _changed(self, record: Record) -> None:
         session = record.deliver_to

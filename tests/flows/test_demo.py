@@ -78,6 +78,9 @@ def test_jq_counts_what_the_demo_did(played: tuple[Path, str]) -> None:
         "ishiki.attachment",
         "assistant",
         "tool",
+        "ishiki.message.created",
+        "assistant",
+        "tool",
     ]
     events = subprocess.run(
         ["jq", "-r", 'select(.type=="event") | .data.type', *logs(data)], capture_output=True, text=True, check=True

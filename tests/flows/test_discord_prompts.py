@@ -228,6 +228,19 @@ async def test_a_prompt_that_is_gone_after_a_restart_is_posted_again(
         await until(lambda: not again.components)
 
 
+async def test_a_prompt_that_somebody_deletes_is_posted_again(
+    door: Door, sandbox: DiscordSandbox, channel: Channel, mona: Person, until: Until
+) -> None:
+    await door.asked.ask(leave_for(channel, mona))
+    prompt = await shown(sandbox, channel, until)
+    await until(lambda: door.asked.desk.records()[0].prompt)
+    await mona.delete(prompt)
+    await until(lambda: [message.id for message in prompts(sandbox, channel)] not in ([], [prompt.id]))
+    again = await shown(sandbox, channel, until)
+    assert await mona.press(again, "Yes") is not None
+    await until(lambda: not again.components)
+
+
 async def test_what_nobody_answers_expires_and_a_late_press_is_told_so(
     door: Door, sandbox: DiscordSandbox, channel: Channel, mona: Person, runtime: FakeRuntime, until: Until
 ) -> None:

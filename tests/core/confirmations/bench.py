@@ -59,6 +59,7 @@ class Bench:
     async def start(self, *, shows: bool = True, tells: bool = True, most: int | None = None) -> None:
         """``shows`` and ``tells``: whether chats and the runtime are served; ``most`` writes are taken by the disk."""
         sessions, decisions = self.house.sessions, Decisions(self.house.store)
+        self.decisions = decisions
         self.lineage = await Lineage.load(self.house.store)
         self.folder = MoodyFolder(sessions.folder)
         self.folder.pause, self.folder.most = self.pause, most
