@@ -2,10 +2,13 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from core.archive.store import Store
 from core.ids import MessageId, SessionId, TaskHash
+
+MOST_AHEAD: Final = 3_600_000
+"""By how many ms a platform's clock may be ahead of ours."""
 
 
 class AllowRule(NamedTuple):
@@ -41,7 +44,7 @@ class Decisions:
             "SELECT 1 FROM decision WHERE decided_at >= ? AND json_extract(record, '$.deliver_to') = ? "
             "AND EXISTS (SELECT 1 FROM json_each(record, '$.replies') WHERE value = ?)"
         )
-        values = (sent_at, session, message)
+        values = (sent_at - MOST_AHEAD, session, message)
         return await self._store.run(lambda database: database.execute(select, values).fetchone()) is not None
 
     async def grant(self, session: SessionId, tool: str, args_hash: str, by: str, at: int) -> None:

@@ -39,8 +39,11 @@ class Lineage:
         return session
 
     def earlier(self, session: SessionId) -> list[SessionId]:
-        """The sessions that this one goes on from."""
-        return self._earlier.get(session, [])
+        """The sessions that this one goes on from, also over several moves."""
+        found = [session]
+        for later in found:  # which grows meanwhile
+            found += [old for old in self._earlier.get(later, []) if old not in found]
+        return found[1:]
 
     def origin(self, session: SessionId) -> SessionId:
         """The session that started this one, for a helper's; else itself."""
@@ -51,14 +54,14 @@ class Lineage:
         self._listeners.append(listener)
 
     async def succeed(self, old: SessionId, new: SessionId) -> None:
-        """``old`` goes on as ``new``. Again is no error; what would lead in a circle is left out."""
+        """``old`` goes on as ``new``. Again is no error, and the first one counts; a circle is left out."""
         if old == new or self.current(new) == old:
             return
         if old not in self._successors:
             await self._put(old, "successor", new)
             self._learn(old, new)
         for listener in self._listeners:
-            await listener(old, new)
+            await listener(old, self._successors[old])
 
     async def descend(self, session: SessionId, origin: SessionId) -> None:
         """``session`` was started by work in ``origin``."""
@@ -66,8 +69,8 @@ class Lineage:
         self._origins[session] = origin
 
     def _learn(self, old: SessionId, new: SessionId) -> None:
-        self._successors[old] = new
-        self._earlier.setdefault(new, []).append(old)
+        if self._successors.setdefault(old, new) == new and old not in self._earlier.setdefault(new, []):
+            self._earlier[new].append(old)
 
     async def _put(self, session: SessionId, column: str, value: SessionId) -> None:
         statement = (

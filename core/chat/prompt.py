@@ -18,6 +18,8 @@ _MISLEADING: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
 )
 """Characters that would make what is approved read differently from what it is; not the joiner of emoji."""
+_FENCE: Final = re.compile("`{3,}")
+"""What would end a block of code on some platform; in JSON it can only stand in a string."""
 P = TypeVar("P")
 
 
@@ -79,15 +81,20 @@ def _nodes(prompt: Prompt, most: int) -> list[Node]:
     if prompt.text:
         nodes.append(_paragraph(cut(_honest(prompt.text), most)))
     if prompt.code:
-        code = _MISLEADING.sub(lambda found: f"\\u{ord(found[0]):04x}", prompt.code)
+        code = _MISLEADING.sub(_spelled_out, _FENCE.sub(_spelled_out, prompt.code))
         nodes.append(Element("code-block", {"lang": "json"}, (cut(code, most),)))
-    long = [(number, option) for number, option in enumerate(prompt.options, 1) if len(option) > MOST_LABEL]
+    long = [(number, option) for number, option in enumerate(prompt.options, 1) if cut(option, MOST_LABEL) != option]
     nodes += [_paragraph(f"{number}. {cut(_honest(option), most // 4)}") for number, option in long]
     if prompt.outcome:
         nodes.append(_paragraph(cut(_honest(prompt.outcome), most)))
     elif prompt.note:
         nodes.append(_paragraph(Element("i", {}, (cut(_honest(prompt.note), most),))))
     return nodes
+
+
+def _spelled_out(found: re.Match[str]) -> str:
+    """As it may stand in a string of JSON."""
+    return "".join(f"\\u{ord(character):04x}" for character in found[0])
 
 
 def _honest(text: str) -> str:

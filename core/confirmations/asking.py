@@ -119,9 +119,13 @@ class Asking:
             created_at=now,
             expires_at=now + round(1000 * (self._timeout if request.timeout is None else request.timeout)),
         )
-        record = await self._desk.open(record.with_(**await self._content(request)))
-        if record.is_open and record.cause is not None and await self._was_retracted(record, record.cause):
+        record = record.with_(**await self._content(request))
+        if await self._is_void(record):
+            return await self._desk.open(life.withdrawn(record, now).with_(closed_at=now))
+        record = await self._desk.open(record)
+        if await self._is_void(record):  # in the meantime
             await self._desk.insist(task, life.withdrawn)
+            return await self._desk.find(task)
         return record
 
     async def take_up(self) -> None:
@@ -130,9 +134,12 @@ class Asking:
             later = self._current(record.deliver_to)
             if later != record.deliver_to:
                 await self._desk.move(record.deliver_to, later)
-            if record.is_open and record.cause is not None and await self._was_retracted(record, record.cause):
+            if await self._is_void(record):
                 await self._desk.insist(record.task_hash, life.withdrawn)
         await self._desk.stop_again()
+
+    async def _is_void(self, record: Record) -> bool:
+        return record.is_open and record.cause is not None and await self._was_retracted(record, record.cause)
 
     async def _was_retracted(self, record: Record, cause: Cause) -> bool:
         for session in {record.origin, record.session_id}:

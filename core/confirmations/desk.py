@@ -104,9 +104,10 @@ class Desk:
 
     # --- looking --------------------------------------------------------------------------------------------------
 
-    def records(self) -> list[Record]:
-        """All that is not filed yet, in the order in which it was asked."""
-        return sorted(self._records.values(), key=lambda record: (record.created_at, record.task_hash))
+    def records(self, *, chat: SessionId | None = None) -> list[Record]:
+        """All that is not filed yet, in the order in which it was asked; of one chat only where it is named."""
+        found = [record for record in self._records.values() if chat is None or record.deliver_to == chat]
+        return sorted(found, key=lambda record: (record.created_at, record.task_hash))
 
     def get(self, task: TaskHash) -> Record | None:
         """A record that is not filed yet."""
@@ -218,9 +219,8 @@ class Desk:
     async def move(self, old: SessionId, new: SessionId) -> None:
         """The chat ``old`` goes on as ``new``: what is open there is asked anew."""
         moved = partial(life.moved, old=old, new=new)
-        for record in self.records():
-            if record.deliver_to == old:
-                await self.insist(record.task_hash, moved)
+        for record in self.records(chat=old):
+            await self.insist(record.task_hash, moved)
 
     # --- changing -------------------------------------------------------------------------------------------------
 
@@ -237,7 +237,8 @@ class Desk:
             known = self._records.get(task) or await self._filed(task)
             if known is not None:
                 return known
-            record = await self._leave.applied(record, now_ms())
+            if record.is_open:
+                record = await self._leave.applied(record, now_ms())
             await self._put(record)
         self._opened.set()
         if record.is_open and (before := self._leave.stopped_by(record)) is not None:

@@ -113,7 +113,7 @@ class Showing:
     async def _step(self, session: SessionId) -> None:
         """Close what is over; then show the first of what is open. Raises `ChatUnavailable`."""
         trouble: ChatUnavailable | None = None
-        for record in self._in_chat(session):
+        for record in self._desk.records(chat=session):
             if not record.is_open and record.closed_at is None:
                 try:
                     await self._close(session, record)
@@ -125,13 +125,10 @@ class Showing:
             raise trouble
 
     async def _show_first(self, session: SessionId) -> None:
-        for record in self._in_chat(session):
+        for record in self._desk.records(chat=session):
             is_due = record.is_open and now_ms() < record.expires_at
             if is_due and (record.task_hash, session) not in self._refused and await self._show(session, record):
                 return
-
-    def _in_chat(self, session: SessionId) -> list[Record]:
-        return [record for record in self._desk.records() if record.deliver_to == session]
 
     async def _close(self, session: SessionId, record: Record) -> None:
         await self._close_messages(session, record)

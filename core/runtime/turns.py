@@ -8,7 +8,7 @@ log, then it had its chance, or it is not, then it is still owed.
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -25,7 +25,6 @@ from core.entries import (
     MessageCreated,
     TurnAborted,
     TurnDone,
-    TurnEvent,
     TurnFailed,
     TurnStart,
     turn_event,
@@ -33,6 +32,7 @@ from core.entries import (
 from core.errors import ChatOff, InvalidEntry, LogUnavailable, RuntimeCallError, UnknownEntry
 from core.ids import EntryId, SessionId, TaskHash, TurnId, new_turn_id
 from core.runtime.deliver import Deliver
+from core.runtime.ending import end, ending, fail, write
 from core.runtime.foreign import accept, message_id, renumbered
 from core.runtime.outlook import Candidate, IsAnswer, Outlook, look, nothing_asked
 from core.runtime.port import Answer, Cause, Runtime
@@ -48,7 +48,6 @@ MOST_PER_MINUTE: Final = 20
 MOST_ORIGINS: Final = 1024
 """Turns of which it is remembered what made them, for what they ask people."""
 
-Lines = Callable[[SessionState], tuple[AnyEntry, ...]]
 
 logger = structlog.get_logger()
 
@@ -190,14 +189,14 @@ class Turns:
             aborted = TurnAborted(turn_id=turn, reason="the gateway was stopped")
             # Once: where the disk refuses, the next start ends the turn.
             with suppress(LogUnavailable):
-                await session.append([Written(_ending(aborted, await self._speaker.owed(turn)))])
+                await session.append([Written(ending(aborted, await self._speaker.owed(turn)))])
             raise
         except Exception as error:  # noqa: BLE001 - whatever went wrong, a turn that began must end
             # The class says enough: the text may hold what was said.
             name = type(error).__name__
             logger.error("turn_broke", session=session.id, turn=turn, error=name)  # noqa: TRY400 - as above
             failure = FailureCause(name="InternalError", message=f"the gateway tripped over it ({name})")
-            await _end(session, TurnFailed(turn_id=turn, error=failure), await self._speaker.owed(turn))
+            await end(session, TurnFailed(turn_id=turn, error=failure), await self._speaker.owed(turn))
             seen = None
         handled = await _later(session, Receipt(cause.entry.id, cause.end), seen)
         await self._leave(session, handled, turn)
@@ -224,22 +223,22 @@ class Turns:
             task = self._stopped.pop(turn, None)
             if task is None:
                 raise
-            await _end(session, TurnAborted(turn_id=turn, reason=f"stopped {task}"))
+            await end(session, TurnAborted(turn_id=turn, reason=f"stopped {task}"))
             return None
         except TimeoutError:
-            await _fail(session, turn, "RuntimeTimeout", f"the runtime did not answer within {TURN_SECONDS:.0f} s")
+            await fail(session, turn, "RuntimeTimeout", f"the runtime did not answer within {TURN_SECONDS:.0f} s")
             return None
         except RuntimeCallError as error:
-            await _fail(session, turn, type(error).__name__, str(error))
+            await fail(session, turn, type(error).__name__, str(error))
             return None
         finally:
             del self._calls[turn]
         entries = await self._accepted(session, answer.entries, turn)
         if entries:
-            await _write(session, entries)
+            await write(session, entries)
         reply = await self._reply(session, candidate.message, answer, turn)
         done = turn_event(TurnDone(turn_id=turn), now=now_ms())
-        await _write(session, (*reply, done))
+        await write(session, (*reply, done))
         return answer.seen
 
     async def _accepted(self, session: Session, entries: Sequence[Raw], turn: TurnId) -> tuple[AnyEntry, ...]:
@@ -275,35 +274,6 @@ class Turns:
         if spoken.error is not None:
             logger.warning("reply_not_sent", session=session.id, turn=turn, reason=spoken.error[1])
         return self._speaker.lines(speech, spoken, turn=turn)
-
-
-async def _fail(session: Session, turn: TurnId, name: str, message: str) -> None:
-    logger.warning("turn_failed", session=session.id, turn=turn, reason=message)
-    await _end(session, TurnFailed(turn_id=turn, error=FailureCause(name=name, message=message)))
-
-
-async def _end(session: Session, event: TurnEvent, owed: tuple[AnyEntry, ...] = ()) -> None:
-    await _write(session, _ending(event, owed))
-
-
-def _ending(event: TurnEvent, owed: tuple[AnyEntry, ...]) -> Lines:
-    """The end of a turn, unless that was under way already when something else went wrong."""
-    ending = (*owed, turn_event(event, now=now_ms()))
-    return lambda state: ending if state.open_turn == event.turn_id else ()
-
-
-async def _write(session: Session, entries: tuple[AnyEntry, ...] | Lines) -> None:
-    """What a turn came to is written whatever the disk does meanwhile: a turn that began must end."""
-    pause = 0.5
-    while True:
-        try:
-            await session.append([Written(entries)])
-        except LogUnavailable as error:
-            logger.warning("turn_waits_for_disk", session=session.id, reason=str(error))
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 30.0)
-        else:
-            return
 
 
 async def _later(session: Session, handled: Receipt, seen: EntryId | None) -> Receipt:

@@ -9,7 +9,7 @@ import pytest
 from core.chat.port import Chat, Upload
 from core.chat.speak import Speaker, Speech
 from core.entries import TurnDone, TurnStart, turn_event
-from core.errors import ChatOff, ChatRefused, ChatUnavailable, ResourceError
+from core.errors import ChatMoved, ChatOff, ChatRefused, ChatUnavailable, ResourceError
 from core.ids import MessageId, SessionId, ThreadId, TurnId
 from core.sessions.facts import Written
 from tests.builders import SESSION, said
@@ -142,3 +142,89 @@ async def test_a_part_of_unknown_outcome_is_repeated_only_where_the_platform_kno
         assert spoken.ids == ("9001",)
         assert spoken.error is not None
         assert spoken.error[0] == "UnknownOutcome"
+
+
+OLD, NEW = SessionId("tg--5"), SessionId("tg--1005")
+
+
+class Moving:
+    """Chats of which one has become another."""
+
+    def __init__(self, house: House, *, known: bool = False) -> None:
+        self.old, self.new = FakeChat(limit=2), FakeChat(limit=2)
+        self.successors: dict[SessionId, SessionId] = {OLD: NEW} if known else {}
+        self.told: list[tuple[SessionId, SessionId]] = []
+        self.speaker = Speaker(
+            house.sessions,
+            {OLD: self.old, NEW: self.new}.get,
+            house.store,
+            _upload,
+            current=lambda session: self.successors.get(session, session),
+            moved=self._moved,
+        )
+
+    async def _moved(self, old: SessionId, new: SessionId) -> None:
+        self.told.append((old, new))
+        self.successors[old] = new
+
+
+def written(house: House, session: SessionId) -> list[str]:
+    path = house.folder / "runtimes" / session / "events.jsonl"
+    if not path.exists():
+        return []
+    lines: list[dict[str, Any]] = [json.loads(line) for line in path.read_bytes().splitlines()]
+    return [line["data"].get("type") or line["data"]["role"] for line in lines]
+
+
+async def test_speech_for_a_chat_that_has_moved_is_said_and_written_down_where_it_goes_on(house: House) -> None:
+    chats = Moving(house, known=True)
+    spoken = await chats.speaker.say(OLD, Speech(("hi",), "raw", quote=MessageId("7")), key="k")
+    assert spoken.ok
+    assert (chats.old.sent, [sent.text for sent in chats.new.sent]) == ([], ["hi"])
+    assert chats.new.sent[0].quote is None, "messages have other numbers there"
+    assert (written(house, OLD), written(house, NEW)) == ([], ["turn.start", "assistant", "tool", "turn.done"])
+
+
+async def test_a_move_in_the_middle_of_a_speech_says_the_rest_in_the_new_chat(house: House) -> None:
+    chats = Moving(house)
+    chats.old.refusals = [ChatUnavailable("later", retry_after=0), ChatMoved("a supergroup now", successor=NEW)]
+    spoken = await chats.speaker.say(OLD, Speech(("abcd", "ef"), "raw", quote=MessageId("7")), key="k")
+    assert spoken.ok
+    assert chats.told == [(OLD, NEW)]
+    assert [sent.text for sent in chats.new.sent] == ["ab", "cd", "ef"]
+    assert (written(house, OLD), len(written(house, NEW))) == ([], 4)
+
+
+async def test_parts_that_stand_in_the_old_chat_are_not_said_again(house: House) -> None:
+    chats = Moving(house)
+    whole = Speech(("abcd", "ef"), "raw")
+
+    class MovesAfterOne(FakeChat):
+        async def send(self, *what: Any, **how: Any) -> list[MessageId]:
+            if self.sent:
+                raise ChatMoved("a supergroup now", successor=NEW)
+            return await super().send(*what, **how)
+
+    first = MovesAfterOne(limit=2)
+    speaker = Speaker(
+        house.sessions,
+        {OLD: first, NEW: chats.new}.get,
+        house.store,
+        _upload,
+        current=lambda session: chats.successors.get(session, session),
+        moved=chats._moved,  # pyright: ignore[reportPrivateUsage]
+    )
+    spoken = await speaker.say(OLD, whole, key="k")
+    assert spoken.ok
+    assert ([sent.text for sent in first.sent], [sent.text for sent in chats.new.sent]) == (["ab"], ["cd", "ef"])
+    assert len(spoken.ids) == 3
+
+
+async def test_a_move_that_nobody_takes_note_of_is_a_refusal_and_no_circle(house: House) -> None:
+    chat = FakeChat(refusals=[ChatMoved("a supergroup now", successor=NEW)])
+    speaker = Speaker(house.sessions, lambda _: chat, house.store, _upload)
+    spoken = await speaker.send(OLD, Speech(("hi",), "raw"), key="k")
+    assert not spoken.ok
+    assert spoken.error is not None
+    assert spoken.error[0] == "ChatMoved"
+    assert chat.sent == []

@@ -244,6 +244,15 @@ async def test_a_stop_that_we_were_stopped_in_is_carried_out_after_the_start(ben
     assert bench.now(other.task_hash).status == "stopped"
 
 
+async def test_a_stop_after_a_restart_stops_what_its_turn_asked_before(bench: Bench, until: Until) -> None:
+    turn = TurnId(a_task(50))
+    first, other = [await bench.open(a_confirmation(a_task(n), choices=CHOICES, turn_id=turn, at=n)) for n in (1, 2)]
+    await bench.restart()
+    await bench.desk.give(first.task_hash, Given(option=4), MONA, SESSION)
+    await until(lambda: not bench.desk.records())
+    assert (await bench.desk.find(other.task_hash)).status == "stopped"
+
+
 async def test_a_filed_decision_stays_readable_and_its_file_is_gone(bench: Bench, until: Until) -> None:
     record = await bench.open(an_ask(Question(question="Which?", options=("a", "b")), task=a_task(1)))
     await until(lambda: bench.chat.asked)

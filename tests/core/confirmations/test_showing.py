@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -239,12 +240,10 @@ async def test_stopped_at_any_write_of_its_life_each_step_is_done_and_there_is_o
         return
     told: Record | None = None
     await asyncio.sleep(0.03)
+    what = Given(option=0 if ending == "press" else 1)
     if ending != "expire":
-        what = Given(option=0 if ending == "press" else 1)
-        try:
+        with suppress(OSError):
             told = await bench.desk.give(record.task_hash, what, MONA, SESSION)
-        except OSError:
-            pass
     await asyncio.sleep(0.2)
     await bench.stop()
     if (left := bench.on_disk(record)) is not None and told is not None:
@@ -260,6 +259,9 @@ async def test_stopped_at_any_write_of_its_life_each_step_is_done_and_there_is_o
     assert {one.status for one in bench.runtime.resolved} == {filed.status}
     assert len({one.decided_at for one in bench.runtime.resolved}) == 1
     assert len(bench.runtime.resolved) <= 2, "twice only if the first was not marked"
+    if ending == "expire" and writes == 1:  # shown, which no file says, and over before we were there again
+        assert bench.chat.usable() == [bench.chat.asked[0].message]
+        await bench.showing.close_stray(record.task_hash, SESSION, bench.chat.asked[0].message)
     assert bench.chat.usable() == []
     assert len(bench.chat.asked) == 1, "the same nonce is the same prompt"
     assert not bench.path(record).exists()
@@ -395,6 +397,4 @@ async def test_a_thousand_are_opened_and_shown_in_seconds(bench: Bench, until: U
     for n in range(1000):
         await bench.open(a_confirmation(a_task(n), session_id=discord_session(str(1000 + n % 100)), at=n))
     await until(lambda: sum(len(chat.asked) for chat in bench.chats.values()) == 100)
-    took = time.monotonic() - started
-    print(f"opened and shown in {took:.2f} s")
-    assert took < 30
+    assert time.monotonic() - started < 30, "2 to 4 s on a machine of 2 cores"

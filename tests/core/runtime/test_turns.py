@@ -10,15 +10,17 @@ import pytest
 from msgspec import Raw
 
 from core.chat.speak import Speaker
+from core.entries import MessageCreated
 from core.errors import ChatRefused, RuntimeCallError, RuntimeRefused, RuntimeUnavailable
 from core.gateway import Gateway
 from core.health import Health
-from core.ids import EntryId, discord_session
+from core.ids import EntryId, SessionId, TurnId, discord_session
 from core.runtime.deliver import Deliver
+from core.runtime.outlook import IsAnswer, nothing_asked
 from core.runtime.port import Answer
 from core.runtime.turns import Turns
 from core.wake import WakeRules
-from tests.builders import SESSION, mention, retracted, said
+from tests.builders import SESSION, a_task, mention, retracted, said
 from tests.conftest import House, Until
 from tests.fakes import FakeChat, FakeRuntime
 
@@ -33,14 +35,16 @@ class Agent:
         self.runtime = FakeRuntime()
         self.chat = FakeChat()
         self.health = Health("runtime", problem=None)
+        self.is_answer: IsAnswer = nothing_asked
 
     async def start(self, rules: str = "direct,mention,reply", at_once: int = 4) -> None:
         sessions, store = self.house.sessions, self.house.store
         deliver = Deliver(self.runtime, store, store, self.health)
         speaker = Speaker(sessions, lambda _: self.chat, store, _no_file)
         sessions.settle_cut_off_turns(speaker.owed)
-        turns = Turns(self.runtime, deliver, speaker, store, WakeRules.parse(rules), at_once=at_once)
-        self.gateway = Gateway(sessions, [deliver, turns], store)
+        wakes = WakeRules.parse(rules)
+        self.turns = Turns(self.runtime, deliver, speaker, store, wakes, is_answer=self.is_answer, at_once=at_once)
+        self.gateway = Gateway(sessions, [deliver, self.turns], store)
         await self.gateway.start()
 
     async def restart(self) -> None:
@@ -396,3 +400,67 @@ async def test_old_backlog_is_delivered_and_wakes_nobody(agent: Agent, until: Un
     await say(agent, said(2, at=NOW))
     await until(lambda: len(agent.delivered()) == 2)
     assert agent.runtime.woken == []
+
+
+async def test_while_a_turn_runs_and_after_it_is_known_what_it_answers(agent: Agent, until: Until) -> None:
+    agent.runtime.holding = asyncio.Event()
+    await say(agent, said(2, mention(), at=NOW))
+    await until(lambda: agent.runtime.woken)
+    turn = agent.runtime.woken[0][1]
+    found = agent.turns.cause(SESSION, turn)
+    assert found is not None
+    assert found.message is not None
+    assert (found.entry, found.message.message_id) == (agent.lines()[0]["id"], "2")
+    agent.runtime.holding.set()
+    await until(lambda: "turn.done" in agent.kinds())
+    assert agent.turns.cause(SESSION, turn) == found, "it may still ask"
+    assert agent.turns.cause(discord_session(7), turn) is None
+    assert agent.turns.cause(SESSION, TurnId("another")) is None
+
+
+async def test_a_turn_that_somebody_stops_ends_at_once_and_the_next_one_runs(agent: Agent, until: Until) -> None:
+    agent.runtime.holding = asyncio.Event()
+    await say(agent, said(1, mention(), at=NOW))
+    await until(lambda: agent.runtime.woken)
+    agent.turns.stop(agent.runtime.woken[0][1], a_task(1))
+    await until(lambda: "turn.aborted" in agent.kinds())
+    aborted = agent.lines()[-1]["data"]
+    assert (aborted["turnId"], aborted["reason"]) == (agent.runtime.woken[0][1], f"stopped {a_task(1)}")
+    assert agent.chat.sent == []
+    agent.runtime.holding.set()
+    agent.runtime.answers = [Answer(reply="yes?")]
+    await say(agent, said(2, mention(), at=NOW))
+    await until(lambda: "turn.done" in agent.kinds())
+    assert agent.kinds().count("turn.start") == 2
+    await agent.restart()
+    await asyncio.sleep(0.05)
+    assert len(agent.runtime.woken) == 2, "a stopped turn is not run again"
+
+
+async def test_stopping_what_does_not_run_stops_nothing(agent: Agent, until: Until) -> None:
+    agent.turns.stop(TurnId("none"), a_task(1))
+    await say(agent, said(1, mention(), at=NOW))
+    await until(lambda: "turn.done" in agent.kinds())
+    agent.turns.stop(agent.runtime.woken[0][1], a_task(1))
+    await say(agent, said(2, mention(), at=NOW))
+    await until(lambda: agent.kinds().count("turn.done") == 2)
+    assert "turn.aborted" not in agent.kinds()
+
+
+async def test_an_answer_to_a_question_is_delivered_and_wakes_nobody(agent: Agent, until: Until) -> None:
+    async def is_answer(session: SessionId, message: MessageCreated) -> bool:
+        return session == SESSION and message.message_id == "1"
+
+    await agent.gateway.stop()
+    agent.is_answer = is_answer
+    await agent.start()
+    await say(agent, said(1, mention(), at=NOW))
+    await until(lambda: len(agent.delivered()) == 1)
+    await asyncio.sleep(0.05)
+    assert agent.runtime.woken == []
+    await say(agent, said(2, mention(), at=NOW))
+    await until(lambda: "turn.done" in agent.kinds())
+    assert len(agent.runtime.woken) == 1
+    await agent.restart()
+    await asyncio.sleep(0.05)
+    assert len(agent.runtime.woken) == 1
