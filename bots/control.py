@@ -90,7 +90,7 @@ class ControlServer:
             async with asyncio.timeout(READ_WITHIN):
                 await writer.drain()
         except (OSError, TimeoutError):
-            pass  # whoever asked went away; what was decided is decided
+            writer.transport.abort()  # whoever asked went away; what was decided is decided
         finally:
             self._reading.discard(task)
             self._connections.discard(task)

@@ -137,7 +137,7 @@ class Inbound:
         self._heard[interaction.id] = None
         if len(self._heard) > MOST_HEARD:
             self._heard.popitem(last=False)
-        task = asyncio.create_task(self._press(interaction), name=f"interaction {interaction.id}")
+        task = asyncio.create_task(self._answer(interaction), name=f"interaction {interaction.id}")
         self._presses.add(task)
         task.add_done_callback(self._presses.discard)
 
@@ -155,6 +155,13 @@ class Inbound:
         logger.warning("discord_event_unread", kind=kind, error=type(error).__name__)
 
     # --- answers --------------------------------------------------------------------------------------------------
+
+    async def _answer(self, interaction: discord.Interaction) -> None:
+        try:
+            await self._press(interaction)
+        except Exception as error:  # noqa: BLE001 - whatever it trips over, whoever pressed gets an answer
+            self.on_unread("INTERACTION_CREATE", error)
+            await prompts.Presser(interaction).refused("This cannot be read.", waited=False)
 
     async def _press(self, interaction: discord.Interaction) -> None:
         """Whatever was used is answered, ours or not."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections import OrderedDict
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -28,6 +29,7 @@ from core.errors import ChatUnavailable, LogUnavailable, TokenRefused
 from core.health import Health, Troubles
 from core.ids import MessageId, SessionId, UserId, control, platform_of
 from core.sessions.directory import Sessions
+from core.sessions.facts import Retracted
 
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
@@ -35,6 +37,8 @@ POLL_SECONDS: Final = 30
 PATIENCE: Final = 30.0
 """Seconds beyond the poll's own after which an answer is not waited for any longer: the connection died in silence."""
 CLOSE_WITHIN: Final = 5.0
+MOST_HEARD: Final = 4096
+"""Presses that are remembered, so that none counts twice."""
 
 logger = structlog.get_logger()
 
@@ -73,6 +77,7 @@ class Inbound:
         self._veil = veil or Veil(token)
         self._reader = Reader(token, rules, sessions, self._veil, health.unread, lineage.earlier)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._heard: OrderedDict[str, None] = OrderedDict()
         self._offset: int | None = None
         self._pause = FIRST_PAUSE
         self._contested = False
@@ -208,8 +213,18 @@ class Inbound:
             raise ChatUnavailable("Telegram is not connected yet; it is tried again", name="NotConnected")
         batch = await self._reader.read(raw_updates, self._connection, self._me)
         # Each counts once, however often the disk refuses what came with it.
-        batch.pressing = [self._spawn(self._press(query), f"press {query.id}") for query in batch.presses]
+        fresh = [query for query in batch.presses if self._is_new(query)]
+        batch.pressing = [self._spawn(self._press(query), f"press {query.id}") for query in fresh]
         return batch
+
+    def _is_new(self, query: telegram.CallbackQuery) -> bool:
+        """Whether a press was not told before: what only marks an option would be undone by a repeat."""
+        if query.id in self._heard:
+            return False
+        self._heard[query.id] = None
+        if len(self._heard) > MOST_HEARD:
+            self._heard.popitem(last=False)
+        return True
 
     async def _keep(self, batch: Batch) -> None:
         """Write all of it; what is written already is not written again. Raises `LogUnavailable`."""
@@ -224,6 +239,9 @@ class Inbound:
             if error is not None:  # one fact that trips the writer must not hold up the others
                 self._unread["unwritable"] += 1
                 logger.error("telegram_update_not_written", session=session, error=type(error).__name__)
+        for session, fact in batch.facts:
+            if isinstance(fact, Retracted):
+                self._answers.gone(session, [fact.message.message_id])
         await self._take_replies(batch)
         if batch.pressing:
             await asyncio.wait(batch.pressing)
@@ -272,6 +290,9 @@ class Inbound:
                 except OSError as error:
                     problem = f"an answer cannot be written ({error.strerror}); free the disk"
                     raise LogUnavailable(problem) from None
+                except Exception as error:  # noqa: BLE001 - one answer that trips must not hold up what came after it
+                    self._unread["answer"] += 1
+                    logger.warning("telegram_answer_not_taken", error=type(error).__name__)
             del batch.replies[0]
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:

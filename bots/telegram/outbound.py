@@ -6,6 +6,7 @@ from typing import Any, Final
 from urllib.parse import quote as percent_encoded
 from urllib.parse import urlsplit
 
+import structlog
 from telegram import InlineKeyboardMarkup, InputFile, LinkPreviewOptions, Message, ReplyParameters
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, NetworkError, RetryAfter, TelegramError
 
@@ -40,6 +41,8 @@ MOST_PHOTO_BYTES: Final = 10_000_000
 _NO_PREVIEW: Final = LinkPreviewOptions(is_disabled=True)
 
 Send = Callable[..., Awaitable[Message]]
+
+logger = structlog.get_logger()
 
 
 class Outbound:
@@ -110,21 +113,25 @@ class Outbound:
         thread: ThreadId | None,
         nonce: str,
     ) -> MessageId:
-        """Show a prompt, behind the files that belong to it. Otherwise as `send`."""
+        """Show a prompt, and behind it the files that belong to it, which it can do without. Otherwise as `send`."""
         connection = self._connected()
         where = self._where(quote, thread)
         try:
-            for upload in uploads:
-                send, medium = connection.send_document, {"document": InputFile(upload.content, filename=upload.name)}
-                await self._post(send, Part("", ""), "caption", where | medium)
             send = partial(connection.send_message, reply_markup=markup_of(prompt), link_preview_options=_NO_PREVIEW)
-            return await self._post(send, _composed(prompt), "text", where)
+            asked = await self._post(send, _composed(prompt), "text", where)
         except TelegramError as error:
             raise _translated(error) from error
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise ChatRefused(
                 "Telegram's answer cannot be read; it may have been sent", name="UnknownOutcome"
             ) from error
+        for upload in uploads:
+            medium = {"document": InputFile(upload.content, filename=upload.name)}
+            try:
+                await self._post(connection.send_document, Part("", ""), "caption", where | medium)
+            except (TelegramError, TypeError, KeyError, AttributeError, ValueError) as error:
+                logger.warning("prompt_without_file", error=type(error).__name__)
+        return asked
 
     async def revise(self, message: MessageId, prompt: Prompt, *, thread: ThreadId | None) -> None:
         """Make a prompt show this. Raises `ChatUnavailable` and `ChatRefused`.

@@ -17,7 +17,7 @@ class Veil:
         secret = (token or "").partition(":")[2]
         ours = [re.escape(part) for part in (token, secret if len(secret) >= 20 else None) if part]
         self._secrets = re.compile(
-            r"https?://[\w.:\[\]-]{1,255}/(?:file/)?bot\d{5,20}(?::|%3A)[^\s<>|()\"'`]*+"
+            r"https?://[\w.:\[\]-]{1,255}/(?:file/)?bot\d{5,20}(?::|%3A)[^\s<>|()\"'`\\]*+"
             r"|https?://(?:[^\s/<>|()\"'`\\]{1,200}@)?api\.telegram\.org(?![\w.-])[^\s<>|()\"'`\\]*+"
             r"|(?<![0-9])\d{5,20}(?::|%3A)[A-Za-z0-9_-]{30,}+" + "".join(f"|{part}" for part in ours),
             re.ASCII | re.IGNORECASE,

@@ -53,8 +53,14 @@ class Decisions:
 
     async def granted(self, sessions: Sequence[SessionId], tool: str, args_hash: str) -> list[str]:
         """Who granted that tool and these arguments, in these sessions, oldest first."""
-        wanted = {(session, tool, args_hash) for session in sessions}
-        return [rule.granted_by for rule in await self.rules() if rule[:3] in wanted]
+        places = ",".join("?" for _ in sessions)
+        select = (
+            f"SELECT granted_by FROM allow_rule WHERE session_id IN ({places}) "  # noqa: S608 - question marks alone
+            "AND tool = ? AND args_hash = ? ORDER BY granted_at"
+        )
+        values = (*sessions, tool, args_hash)
+        rows = await self._store.run(lambda database: database.execute(select, values).fetchall())
+        return [str(by) for (by,) in rows]
 
     async def rules(self) -> list[AllowRule]:
         """All of them, oldest first."""

@@ -13,6 +13,9 @@ Answering = Literal["buttons", "one", "several", "text"]
 
 MOST_SHOWN: Final = 1024
 MOST_LABEL: Final = 80
+MOST_OPTION: Final = MOST_SHOWN // 8
+MOST_SURE: Final = 900
+"""UTF-16 units that fit into a prompt of any platform beside its title and note."""
 _CUT: Final = "… (cut)"
 _MISLEADING: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
@@ -54,6 +57,14 @@ class Prompt:
         return tuple(cut(" ".join(_honest(option).split()) or "…", MOST_LABEL) for option in self.options)
 
 
+def shows_all(texts: Sequence[str], code: str, options: Sequence[str]) -> bool:
+    """Whether a prompt shows all of this, whatever its platform has to escape. Errs towards no."""
+    long = [option for option in options if _units(_honest(option)) > MOST_LABEL]
+    words = sum(2 * _units(_honest(text)) for text in (*texts, *long))
+    spelled = _units(_spelled_out(code))
+    return spelled < MOST_SURE and words + spelled < MOST_SURE and all(_units(option) < MOST_OPTION for option in long)
+
+
 def compose_prompt(prompt: Prompt, compose: Callable[[str], Sequence[P]]) -> P:
     """The prompt as one message of a platform, which ``compose`` makes of element markup: shortened until it is one."""
     most = MOST_SHOWN
@@ -81,8 +92,7 @@ def _nodes(prompt: Prompt, most: int) -> list[Node]:
     if prompt.text:
         nodes.append(_paragraph(cut(_honest(prompt.text), most)))
     if prompt.code:
-        code = _MISLEADING.sub(_spelled_out, _FENCE.sub(_spelled_out, prompt.code))
-        nodes.append(Element("code-block", {"lang": "json"}, (cut(code, most),)))
+        nodes.append(Element("code-block", {"lang": "json"}, (cut(_spelled_out(prompt.code), most),)))
     long = [(number, option) for number, option in enumerate(prompt.options, 1) if cut(option, MOST_LABEL) != option]
     nodes += [_paragraph(f"{number}. {cut(_honest(option), most // 4)}") for number, option in long]
     if prompt.outcome:
@@ -92,9 +102,18 @@ def _nodes(prompt: Prompt, most: int) -> list[Node]:
     return nodes
 
 
-def _spelled_out(found: re.Match[str]) -> str:
+def _spelled_out(code: str) -> str:
+    """JSON in which every character can be seen, and none ends the block that it stands in."""
+    return _MISLEADING.sub(_escaped, _FENCE.sub(_escaped, code))
+
+
+def _escaped(found: re.Match[str]) -> str:
     """As it may stand in a string of JSON."""
     return "".join(f"\\u{ord(character):04x}" for character in found[0])
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _honest(text: str) -> str:

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from core.chat.port import Veil
+from core.chat.prompt import shows_all
 from core.clock import now_ms
 from core.confirmations import record as life
 from core.confirmations.desk import Desk
@@ -19,8 +20,6 @@ from core.sessions.state import key_of
 
 MOST_ARGS: Final = 1024
 """Bytes of JSON that a record keeps of the arguments."""
-MOST_TEXT: Final = 700
-"""Characters of one text that fit into a prompt beside the rest; more go into a file as well."""
 NAMESPACE: Final = "confirmations"
 
 
@@ -135,7 +134,7 @@ class Asking:
             if later != record.deliver_to:
                 await self._desk.move(record.deliver_to, later)
             if await self._is_void(record):
-                await self._desk.insist(record.task_hash, life.withdrawn)
+                await self._desk.soon(record.task_hash, life.withdrawn)
         await self._desk.stop_again()
 
     async def _is_void(self, record: Record) -> bool:
@@ -168,13 +167,14 @@ class Asking:
     async def _content(self, request: Request) -> dict[str, object]:
         """What is asked, hidden where it must not be shown, and cut to what a record holds."""
         text = self._veil(request.text) if request.text else None
-        args = None if request.args is None else json.loads(self._veil(json.dumps(request.args, ensure_ascii=False)))
+        args = _veiled_json(request.args, self._veil)
         questions = tuple(_veiled(question, self._veil) for question in request.questions)
         whole = json.dumps(args, ensure_ascii=False, indent=2)
         file = None
         texts = [text or "", *(part for question in questions for part in (question.question, question.detail or ""))]
-        options = sum(len(option) for question in questions for option in question.options)
-        if len(whole) > MOST_ARGS or options > MOST_TEXT or any(len(part) > MOST_TEXT for part in texts):
+        options = [option for question in questions for option in question.options]
+        code = "" if args is None else whole
+        if not shows_all([request.tool or "", *texts], code, options):
             shown = {
                 "tool": request.tool,
                 "text": text,
@@ -212,6 +212,17 @@ def _cause(cause: Origin | None) -> Cause | None:
 
 def _hashed(request: Request) -> str | None:
     return args_hash(request.args) if request.kind == "confirm" else None
+
+
+def _veiled_json(value: object, veil: Veil) -> object:
+    """The same with its strings veiled: over its text the veil could take what belongs to the JSON."""
+    if isinstance(value, str):
+        return veil(value)
+    if isinstance(value, list):
+        return [_veiled_json(item, veil) for item in cast("list[object]", value)]
+    if isinstance(value, dict):
+        return {veil(name): _veiled_json(item, veil) for name, item in cast("dict[str, object]", value).items()}
+    return value
 
 
 def _veiled(question: Question, veil: Veil) -> Question:

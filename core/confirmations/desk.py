@@ -5,13 +5,13 @@ The first valid answer in the file is the answer: when a write fails, nothing wa
 """
 
 import asyncio
-from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -34,7 +34,7 @@ _BY_REPLY: Final = frozenset({"telegram"})
 
 Change = Callable[[Record], Record]
 Listener = Callable[[Record], None]
-StopTurn = Callable[[TurnId, TaskHash], None]
+StopTurn = Callable[[SessionId, TurnId, TaskHash], None]
 
 logger = structlog.get_logger()
 T = TypeVar("T")
@@ -70,10 +70,10 @@ class Desk:
         self._leave = leave
         self._admins = admins
         self._current = current
-        self.stop_turn: StopTurn = lambda _turn, _task: None
+        self.stop_turn: StopTurn = lambda _session, _turn, _task: None
         """Ends a turn that runs, where somebody runs turns."""
         self._records: dict[TaskHash, Record] = {}
-        self._locks: defaultdict[TaskHash, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: WeakValueDictionary[TaskHash, asyncio.Lock] = WeakValueDictionary()
         self._listeners: list[Listener] = []
         self._decided: dict[TaskHash, asyncio.Event] = {}
         self._posted: dict[TaskHash, tuple[MessageId, int]] = {}
@@ -220,7 +220,7 @@ class Desk:
         """The chat ``old`` goes on as ``new``: what is open there is asked anew."""
         moved = partial(life.moved, old=old, new=new)
         for record in self.records(chat=old):
-            await self.insist(record.task_hash, moved)
+            await self.soon(record.task_hash, moved)
 
     # --- changing -------------------------------------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ class Desk:
 
     async def _open(self, record: Record) -> Record:
         task = record.task_hash
-        async with self._locks[task]:
+        async with self._lock(task):
             known = self._records.get(task) or await self._filed(task)
             if known is not None:
                 return known
@@ -248,20 +248,21 @@ class Desk:
         return record
 
     async def _change(self, task: TaskHash, change: Change) -> Record:
-        async with self._locks[task]:
+        async with self._lock(task):
             before = self._records.get(task)
             if before is None:
-                return change(await self.find(task))  # which says why not
+                change(await self.find(task))  # which says why not
+                raise UnknownTask("that confirmation is filed, and changes no more")
             after = change(before)
             if after is not before:
                 await self._put(after)
         if before.is_open and not after.is_open:
-            await self._take_effect(after)
+            self._stop_with(after)
         return after
 
     async def file(self, task: TaskHash) -> None:
         """Put a record away that nobody needs to be told of any more. Raises `OSError` and what the archive raises."""
-        async with self._locks[task]:
+        async with self._lock(task):
             record = self._records.get(task)
             if record is None or record.decided_at is None:
                 return
@@ -270,32 +271,37 @@ class Desk:
             await self._blocking(partial(self._folder.remove, record))
             del self._records[task]
             self._posted.pop(task, None)
-        del self._locks[task]
 
     async def _put(self, record: Record) -> None:
+        before = self._records.get(record.task_hash)
         await self._blocking(partial(self._folder.write, record))
         self._records[record.task_hash] = record
+        if before is not None and before.is_open and not record.is_open:
+            await self._leave.remember(record)  # before anybody hears of it, and asks for more
         if not record.is_open and (event := self._decided.pop(record.task_hash, None)) is not None:
             event.set()
         for listener in self._listeners:
             listener(record)
 
-    async def _take_effect(self, record: Record) -> None:
-        """What a decision means beyond its own record."""
-        await self._leave.remember(record)
+    def _stop_with(self, record: Record) -> None:
+        """What ``stop`` means beyond its own record."""
         first = self._leave.stopped_by(record)
         if record.choice == "stop" and record.turn_id is not None and (first is None or first is record):
             for other in self._others_of_turn(record):
                 stopped = partial(life.stopped, by=record.by)
                 self._spawn(self.insist(other.task_hash, stopped), f"stop {other.task_hash}")
-            self.stop_turn(record.turn_id, record.task_hash)
+            self.stop_turn(record.session_id, record.turn_id, record.task_hash)
 
     async def stop_again(self) -> None:
         """After a start: what was left open when one of its turn was stopped, in the moment when we were."""
         for record in self.records():
             if record.status == "stopped" and record.turn_id is not None:
                 for other in self._others_of_turn(record):
-                    await self.insist(other.task_hash, partial(life.stopped, by=record.by))
+                    await self.soon(other.task_hash, partial(life.stopped, by=record.by))
+
+    async def soon(self, task: TaskHash, change: Callable[..., Record]) -> None:
+        """As `insist`, but nobody waits longer than a second: a disk that refuses holds up neither start nor stop."""
+        await asyncio.wait({self._spawn(self.insist(task, change), f"change {task}")}, timeout=1.0)
 
     async def insist(self, task: TaskHash, change: Callable[..., Record]) -> None:
         """Make a change that has to be made whatever the disk does meanwhile; ``change`` also takes ``now``.
@@ -362,6 +368,10 @@ class Desk:
             and record.cause.message_id == message
             and session in {record.session_id, record.origin}
         ]
+
+    def _lock(self, task: TaskHash) -> asyncio.Lock:
+        """One for each task, for as long as somebody holds or awaits it."""
+        return self._locks.setdefault(task, asyncio.Lock())
 
     async def _filed(self, task: TaskHash) -> Record | None:
         try:

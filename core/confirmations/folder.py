@@ -61,9 +61,12 @@ class Folder:
             try:
                 record = Record.model_validate_json(path.read_bytes())
                 _check(record, session, path.stem)
-            except (OSError, ValueError, ValidationError) as error:
+            except (ValueError, ValidationError, IsADirectoryError) as error:
                 _set_aside(path, error)
                 yield TaskHash(path.stem)
+            except OSError as error:
+                cure = "check the disk and start again; nothing is decided meanwhile"
+                logger.error("pending_unreadable", path=str(path), reason=error.strerror, cure=cure)  # noqa: TRY400 - as above
             else:
                 yield record
 

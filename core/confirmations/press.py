@@ -60,7 +60,7 @@ class Answers:
         except ConfirmationError as error:
             await presser.refused(_sentence(error), waited=waited)
             if isinstance(error, AlreadyDecided) and what.pressed is not None:
-                await self._close_stray(control, place, what.pressed)
+                self._showing.close_stray(control.task, place, what.pressed)
         except Exception as error:  # noqa: BLE001 - the presser is told, whatever went wrong
             logger.warning("press_not_recorded", task=control.task, error=type(error).__name__)
             await presser.refused(NOT_RECORDED, waited=waited)
@@ -91,6 +91,8 @@ class Answers:
             await self._desk.check(control.task, by, place)
         except ConfirmationError as error:
             return _sentence(error)
+        except sqlite3.Error:
+            return NOT_RECORDED
         return None
 
     def gone(self, place: SessionId, messages: Collection[MessageId]) -> None:
@@ -103,12 +105,6 @@ class Answers:
             await self._desk.give(record.task_hash, what, by, place)
         except ConfirmationError as error:
             logger.info("reply_does_not_count", task=record.task_hash, reason=str(error))
-
-    async def _close_stray(self, control: Control, place: SessionId, message: MessageId) -> None:
-        try:
-            await self._showing.close_stray(control.task, place, message)
-        except (UnknownTask, sqlite3.Error):
-            return
 
 
 def _sentence(error: ConfirmationError) -> str:

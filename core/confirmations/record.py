@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
 from pydantic.alias_generators import to_camel
 
 from core.errors import AlreadyDecided, InvalidAnswer, NotAllowed
@@ -38,12 +38,20 @@ class _CamelPart(BaseModel):
     )
 
 
+def _whole(text: str) -> str:
+    """Half of a surrogate pair, which no file can hold, becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+Text = Annotated[str, AfterValidator(_whole)]
+
+
 class Person(_Part):
     """Who somebody is: the platform and the numeric id count, never the name."""
 
     platform: str
     id: str
-    name: str | None = None
+    name: Text | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -74,7 +82,7 @@ class Answer(_Part):
     """One choice: a string; several: a list; free text: a string."""
 
     question: str
-    answer: str | tuple[str, ...]
+    answer: Text | tuple[Text, ...]
 
 
 class Shown(_CamelPart):

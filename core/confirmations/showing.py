@@ -5,6 +5,7 @@ restart. Each step leaves its mark in the file, and is repeated until it has.
 """
 
 import asyncio
+import sqlite3
 from collections.abc import Collection
 from functools import partial
 from typing import Final
@@ -19,7 +20,7 @@ from core.confirmations import record as life
 from core.confirmations.desk import Desk
 from core.confirmations.record import Record, Shown, Trouble
 from core.confirmations.words import closed_prompt, prompt_of
-from core.errors import ChatMoved, ChatRefused, ChatUnavailable, ResourceError
+from core.errors import ChatMoved, ChatRefused, ChatUnavailable, ResourceError, UnknownTask
 from core.ids import MessageId, SessionId, TaskHash, channel_of, platform_of
 
 LONGEST_PAUSE: Final = 60.0
@@ -42,6 +43,8 @@ class Showing:
         self._news: dict[SessionId, asyncio.Event] = {}
         self._displayed: dict[TaskHash, Prompt] = {}
         self._refused: set[tuple[TaskHash, SessionId]] = set()
+        self._strays: set[asyncio.Task[None]] = set()
+        self._closed: set[tuple[TaskHash, int]] = set()
         self._stopped = False
 
     def start(self) -> None:
@@ -53,25 +56,28 @@ class Showing:
     async def stop(self) -> None:
         """End where it stands; the files say where that is."""
         self._stopped = True
-        running = list(self._tending.values())
+        running = [*self._tending.values(), *self._strays]
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    async def close_stray(self, task: TaskHash, place: SessionId, message: MessageId) -> None:
-        """Close a prompt that somebody pressed after the decision: one that a crash left behind unnoted."""
-        chat = self._chats(place)
-        record = await self._desk.find(task)
-        if chat is None or record.is_open:
-            return
+    def close_stray(self, task: TaskHash, place: SessionId, message: MessageId) -> None:
+        """Close, soon, a prompt that was pressed after the decision: one that a crash left behind unnoted."""
+        closing = asyncio.create_task(self._close_stray(task, place, message), name=f"stray {task}")
+        self._strays.add(closing)
+        closing.add_done_callback(self._strays.discard)
+
+    async def _close_stray(self, task: TaskHash, place: SessionId, message: MessageId) -> None:
         try:
-            await chat.revise(message, closed_prompt(record), thread=record.thread_id)
-        except (ChatRefused, ChatUnavailable) as error:
-            logger.info("stray_prompt_stays", session=place, task=task, reason=str(error))
+            chat, record = self._chats(place), await self._desk.find(task)
+            if chat is not None and not record.is_open:
+                await chat.revise(message, closed_prompt(record), thread=record.thread_id)
+        except (ChatRefused, ChatUnavailable, UnknownTask, sqlite3.Error) as error:
+            logger.info("stray_prompt_stays", session=place, task=task, reason=type(error).__name__)
 
     def look_again(self, place: SessionId, messages: Collection[MessageId]) -> None:
         """Messages of a chat are gone; a prompt among them is posted again."""
-        for record in self._in_chat(place):
+        for record in self._desk.records(chat=place):
             if record.is_open and record.prompt is not None and not set(messages).isdisjoint(record.prompt.message_ids):
                 self._displayed.pop(record.task_hash, None)
                 self._changed(record)
@@ -134,7 +140,15 @@ class Showing:
         await self._close_messages(session, record)
         self._displayed.pop(record.task_hash, None)
         self._refused.discard((record.task_hash, session))
+        self._closed = {closed for closed in self._closed if closed[0] != record.task_hash}
         await self._desk.insist(record.task_hash, life.closed)
+
+    async def _close_answered(self, session: SessionId, record: Record, shown: Shown) -> None:
+        """Close the question before; once, as on Telegram that may be one more message."""
+        closed = (record.task_hash, shown.question)
+        if closed not in self._closed:
+            await self._close_messages(session, record)
+            self._closed.add(closed)
 
     async def _close_messages(self, session: SessionId, record: Record) -> None:
         chat = self._chats(session)
@@ -154,7 +168,7 @@ class Showing:
             return True
         wanted, shown = prompt_of(record), record.prompt
         if shown is not None and shown.question != wanted.question:
-            await self._close_messages(session, record)
+            await self._close_answered(session, record, shown)
         elif shown is not None and (
             self._displayed.get(record.task_hash) == wanted
             or await self._stands(chat, shown.message_ids[-1], wanted, record)
@@ -206,8 +220,8 @@ class Showing:
         return True
 
     async def _files(self, record: Record) -> list[Upload]:
-        """What was too long to be shown."""
-        if record.file is None:
+        """What was too long to be shown; once, with the first prompt."""
+        if record.file is None or record.prompt is not None:
             return []
         try:
             return [await self._upload(record.session_id, record.file)]

@@ -82,6 +82,10 @@ class Resolve:
                 seconds = error.retry_after if error.retry_after is not None else pause
                 await asyncio.sleep(seconds)
                 pause = min(pause * 2, LONGEST_PAUSE)
+            except Exception as error:
+                logger.exception("resolve_failed", task=record.task_hash, exc_info=error)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
             else:
                 if self._troubles is not None:
                     self._troubles.end(key)

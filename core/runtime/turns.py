@@ -79,7 +79,7 @@ class Turns:
         self._since = now_ms()
         self._is_answer = is_answer
         self._origins: OrderedDict[tuple[SessionId, TurnId], Origin] = OrderedDict()
-        self._calls: dict[TurnId, asyncio.Future[Answer]] = {}
+        self._calls: dict[tuple[SessionId, TurnId], asyncio.Future[Answer]] = {}
         self._stopped: dict[TurnId, TaskHash] = {}
         self._waiting: dict[SessionId, list[tuple[int, asyncio.Future[TurnId | None]]]] = {}
 
@@ -101,12 +101,11 @@ class Turns:
         """What a turn answers that ran not long ago."""
         return self._origins.get((session, turn))
 
-    def stop(self, turn: TurnId, task: TaskHash) -> None:
+    def stop(self, session: SessionId, turn: TurnId, task: TaskHash) -> None:
         """End a turn, if the runtime is at it: somebody answered its request for leave with ``stop``."""
-        call = self._calls.get(turn)
-        if call is not None:
+        call = self._calls.get((session, turn))
+        if call is not None and call.cancel():
             self._stopped[turn] = task
-            call.cancel()
 
     def cares_for(self, entry: AnyEntry) -> bool:
         return rule_met(entry, self._rules) is not None
@@ -215,7 +214,7 @@ class Turns:
     async def _turn(self, session: Session, candidate: Candidate, turn: TurnId) -> EntryId | None:
         """Call the runtime, write down what it returns, say its reply, end the turn. Returns what it has seen."""
         cause = Cause(candidate.recorded.entry.id, candidate.rule)
-        call = self._calls[turn] = asyncio.ensure_future(self._runtime.wake(session.id, turn, cause))
+        call = self._calls[session.id, turn] = asyncio.ensure_future(self._runtime.wake(session.id, turn, cause))
         try:
             async with asyncio.timeout(TURN_SECONDS):
                 answer = await call
@@ -224,6 +223,9 @@ class Turns:
             if task is None:
                 raise
             await end(session, TurnAborted(turn_id=turn, reason=f"stopped {task}"))
+            running = asyncio.current_task()
+            if running is not None and running.cancelling():
+                raise  # the gateway stops as well
             return None
         except TimeoutError:
             await fail(session, turn, "RuntimeTimeout", f"the runtime did not answer within {TURN_SECONDS:.0f} s")
@@ -232,7 +234,7 @@ class Turns:
             await fail(session, turn, type(error).__name__, str(error))
             return None
         finally:
-            del self._calls[turn]
+            del self._calls[session.id, turn]
         entries = await self._accepted(session, answer.entries, turn)
         if entries:
             await write(session, entries)

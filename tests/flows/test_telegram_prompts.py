@@ -333,7 +333,7 @@ async def test_what_is_asked_fits_and_is_read_as_text(
     hostile = "<b>&lt;</b> @everyone </code> [x](tg://user?id=1) 👩‍👩‍👧 " * 300
     await door.asked.ask(leave_in(group, mona, args={"text": hostile}, text="<b>&lt;</b>" * 300))
     await until(lambda: len(ours(group)) == 2)
-    file, prompt = ours(group)
+    prompt, file = ours(group)
     assert file.payload["document"]["file_name"] == "request.json"
     assert "<b>&lt;</b>" in prompt.text
     assert "cut" in prompt.text

@@ -240,7 +240,7 @@ async def test_a_turn_that_was_stopped_has_said_nothing(api: Api, until: Until) 
     sending = asyncio.create_task(send(api, "hi"))
     await until(lambda: runtime(api).woken)
     assert api.turns is not None
-    api.turns.stop(runtime(api).woken[0][1], TaskHash("00000000-0000-4000-8000-000000000001"))
+    api.turns.stop(*runtime(api).woken[0][:2], TaskHash("00000000-0000-4000-8000-000000000001"))
     assert (await asyncio.wait_for(sending, 5))["text"] == ""
 
 

@@ -65,7 +65,7 @@ class Bench:
         self.folder.pause, self.folder.most = self.pause, most
         self.leave = Leave(decisions, admins=ADMINS, earlier=self.lineage.earlier)
         self.desk = Desk(self.folder, decisions, self.leave, admins=ADMINS, current=self.lineage.current)
-        self.desk.stop_turn = lambda turn, task: self.stopped_turns.append((turn, task))
+        self.desk.stop_turn = lambda _session, turn, task: self.stopped_turns.append((turn, task))
         self.showing = Showing(self.desk, self._chat, _no_file, self._moved)
         self.answers = Answers(self.desk, self.showing)
         origin, current = self.lineage.origin, self.lineage.current

@@ -109,10 +109,11 @@ def test_what_cannot_be_read_is_kept_aside_and_denied(folder: Folder, tmp_path: 
     assert list(folder.read_all([SESSION])) == [denied, other], "it is told until that is noted, also after a crash"
 
 
-def test_a_folder_in_the_place_of_a_file_is_denied_too(folder: Folder, tmp_path: Path) -> None:
+def test_what_the_disk_does_not_give_is_left_alone_and_the_others_are_read(folder: Folder, tmp_path: Path) -> None:
     folder.write(a_confirmation(a_task(3)))
     (pending(tmp_path) / f"{a_task(1)}.json").mkdir()
-    assert [record.status for record in folder.read_all([SESSION])] == ["denied", "open"]
+    assert [record.task_hash for record in folder.read_all([SESSION])] == [a_task(3)]
+    assert names(pending(tmp_path)) == [f"{a_task(1)}.json", f"{a_task(3)}.json"]
 
 
 def test_a_disk_that_is_full_at_the_start_hides_neither_the_broken_one_nor_the_others(tmp_path: Path) -> None:

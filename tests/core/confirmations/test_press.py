@@ -102,6 +102,8 @@ async def test_a_late_press_closes_the_prompt_that_was_left_behind(bench: Bench,
     stray = MessageId("6000")
     told = await press(bench, Given(option=0, pressed=stray))
     assert told.words == ["That is decided already: approved by Mona."]
+    await until(lambda: stray in bench.chat.prompts)
+    await until(lambda: stray in bench.chat.prompts)
     assert "Approved" in bench.chat.prompts[stray][-1].outcome
 
 

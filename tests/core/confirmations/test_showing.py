@@ -201,8 +201,8 @@ async def test_two_prompts_that_a_crash_left_both_work_and_both_are_closed(
     await bench.desk.give(record.task_hash, Given(option=0, pressed=bench.chat.asked[pressed].message), MONA, SESSION)
     await until(lambda: not bench.desk.records())
     assert bench.chat.usable() == ([] if pressed == 0 else [bench.chat.asked[0].message])
-    await bench.showing.close_stray(record.task_hash, SESSION, bench.chat.asked[0].message)
-    assert bench.chat.usable() == []
+    bench.showing.close_stray(record.task_hash, SESSION, bench.chat.asked[0].message)
+    await until(lambda: bench.chat.usable() == [])
     assert len(bench.runtime.resolved) == 1
 
 
@@ -261,8 +261,8 @@ async def test_stopped_at_any_write_of_its_life_each_step_is_done_and_there_is_o
     assert len(bench.runtime.resolved) <= 2, "twice only if the first was not marked"
     if ending == "expire" and writes == 1:  # shown, which no file says, and over before we were there again
         assert bench.chat.usable() == [bench.chat.asked[0].message]
-        await bench.showing.close_stray(record.task_hash, SESSION, bench.chat.asked[0].message)
-    assert bench.chat.usable() == []
+        bench.showing.close_stray(record.task_hash, SESSION, bench.chat.asked[0].message)
+    await until(lambda: bench.chat.usable() == [])
     assert len(bench.chat.asked) == 1, "the same nonce is the same prompt"
     assert not bench.path(record).exists()
     await bench.stop()
@@ -397,4 +397,4 @@ async def test_a_thousand_are_opened_and_shown_in_seconds(bench: Bench, until: U
     for n in range(1000):
         await bench.open(a_confirmation(a_task(n), session_id=discord_session(str(1000 + n % 100)), at=n))
     await until(lambda: sum(len(chat.asked) for chat in bench.chats.values()) == 100)
-    assert time.monotonic() - started < 30, "2 to 4 s on a machine of 2 cores"
+    assert time.monotonic() - started < 30, "about 2 s on a machine of 2 cores"

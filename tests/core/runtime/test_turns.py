@@ -422,7 +422,7 @@ async def test_a_turn_that_somebody_stops_ends_at_once_and_the_next_one_runs(age
     agent.runtime.holding = asyncio.Event()
     await say(agent, said(1, mention(), at=NOW))
     await until(lambda: agent.runtime.woken)
-    agent.turns.stop(agent.runtime.woken[0][1], a_task(1))
+    agent.turns.stop(*agent.runtime.woken[0][:2], a_task(1))
     await until(lambda: "turn.aborted" in agent.kinds())
     aborted = agent.lines()[-1]["data"]
     assert (aborted["turnId"], aborted["reason"]) == (agent.runtime.woken[0][1], f"stopped {a_task(1)}")
@@ -438,10 +438,10 @@ async def test_a_turn_that_somebody_stops_ends_at_once_and_the_next_one_runs(age
 
 
 async def test_stopping_what_does_not_run_stops_nothing(agent: Agent, until: Until) -> None:
-    agent.turns.stop(TurnId("none"), a_task(1))
+    agent.turns.stop(SESSION, TurnId("none"), a_task(1))
     await say(agent, said(1, mention(), at=NOW))
     await until(lambda: "turn.done" in agent.kinds())
-    agent.turns.stop(agent.runtime.woken[0][1], a_task(1))
+    agent.turns.stop(*agent.runtime.woken[0][:2], a_task(1))
     await say(agent, said(2, mention(), at=NOW))
     await until(lambda: agent.kinds().count("turn.done") == 2)
     assert "turn.aborted" not in agent.kinds()
