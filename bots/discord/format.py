@@ -152,7 +152,7 @@ def _escaped(text: str, *, lists: bool = False) -> str:
 
 
 def _code_block(text: str, language: str) -> str:
-    inner = text.replace("```", "`\N{ZERO WIDTH SPACE}``")
+    inner = re.sub("`(?=``)", "`\N{ZERO WIDTH SPACE}", text)  # of six, too, no three stay together
     return f"```{re.sub(r'[^a-zA-Z0-9_+.#-]', '', language)[:32]}\n{inner}\n```"
 
 

@@ -61,7 +61,7 @@ class Folder:
             try:
                 record = Record.model_validate_json(path.read_bytes())
                 _check(record, session, path.stem)
-            except (ValueError, ValidationError, IsADirectoryError) as error:
+            except (ValueError, ValidationError) as error:
                 _set_aside(path, error)
                 yield TaskHash(path.stem)
             except OSError as error:

@@ -101,3 +101,9 @@ def test_hostile_text_is_written_in_linear_time(mode: Mode, piece: str) -> None:
     parts = compose(piece * 4000, mode)
     assert time.process_time() - started < 5.0
     assert all(utf16_length(part.text) <= 2000 and len(part.files) <= 10 for part in parts)
+
+
+@pytest.mark.parametrize("marks", range(3, 10))
+def test_no_run_of_backticks_ends_a_block_of_code(marks: int) -> None:
+    [part] = compose(f"<code-block>a {'`' * marks} @everyone</code-block>", "element")
+    assert part.text.count("```") == 2
