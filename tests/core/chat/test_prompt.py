@@ -163,6 +163,40 @@ def test_what_a_control_says_is_read_back_and_fits_everywhere() -> None:
         assert (found.task, found.question, found.option) == (a_task(1), 24, str(option))
 
 
+PACKED = "AAAAAAAAQACAAAAAAAAAAQ"
+FOREIGN = {
+    "nothing": "",
+    "another program's": "confirm:yes",
+    "another version": f"ik2:{PACKED}:0:1",
+    "no task": "ik1::0:1",
+    "a short task": f"ik1:{PACKED[1:]}:0:1",
+    "a long task": f"ik1:{PACKED}A:0:1",
+    "no option": f"ik1:{PACKED}:0:",
+    "a long option": f"ik1:{PACKED}:0:123456789",
+    "a question that is no number": f"ik1:{PACKED}:x:1",
+    "a question before the first": f"ik1:{PACKED}:-1:1",
+    "digits of another script": f"ik1:{PACKED}:\u0663:1",
+    "one more member": f"ik1:{PACKED}:0:1:2",
+    "a line behind": f"ik1:{PACKED}:0:1\n",
+    "a space before": f" ik1:{PACKED}:0:1",
+    "capitals": f"IK1:{PACKED}:0:1",
+    "padding": f"ik1:{PACKED[:20]}==:0:1",
+}
+
+
+@pytest.mark.parametrize("text", FOREIGN.values(), ids=FOREIGN.keys())
+def test_what_is_no_control_of_ours_is_read_as_none(text: str) -> None:
+    assert control(f"ik1:{PACKED}:0:1") is not None
+    assert control(text) is None
+
+
+@given(text=st.from_regex(r"ik1:[A-Za-z0-9_-]{22}:[0-9]{1,4}:[a-z0-9]{1,8}", fullmatch=True) | st.text(max_size=80))
+def test_reading_a_control_trips_over_nothing_and_what_is_read_is_written_alike(text: str) -> None:
+    found = control(text)
+    assert (found is None) != text.startswith("ik1:")
+    assert found is None or (control(str(found)) == found and len(str(found).encode()) <= 64)
+
+
 @given(text=st.text(max_size=60), most=st.integers(8, 70))
 def test_a_cut_keeps_the_limit_and_whole_characters(text: str, most: int) -> None:
     shown = cut(text, most)

@@ -4,8 +4,10 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 
+import httpx
 import pytest
 
+from bots.sandbox.runtime import RuntimeSandbox
 from core.archive.decisions import Decisions
 from core.confirmations import record as life
 from core.confirmations.desk import Desk
@@ -15,7 +17,8 @@ from core.confirmations.record import Record
 from core.errors import RuntimeUnavailable
 from core.health import Health, Troubles
 from core.ids import SessionId, TaskHash
-from core.runtime.http import resolution
+from core.runtime.http import HttpRuntime, resolution
+from core.runtime.port import Runtime
 from core.runtime.resolve import Resolve
 from tests.builders import MONA, OPERATOR, SESSION, a_confirmation, a_task, an_ask
 from tests.conftest import House, Until
@@ -35,11 +38,12 @@ class Forgetful(Decisions):
 
 
 class Office:
-    """A desk, and somebody who tells the runtime."""
+    """A desk, and somebody who tells the runtime: ``far`` where that is given, else ``runtime``."""
 
     def __init__(self, house: House) -> None:
         self.house = house
         self.runtime = FakeRuntime()
+        self.far: Runtime | None = None
         self.health = Health("decisions", problem=None)
 
     async def start(self) -> None:
@@ -48,7 +52,7 @@ class Office:
         self.desk = Desk(Folder(self.house.sessions.folder), self.decisions, Leave(self.decisions))
         self._work = self.desk.at_work([SESSION])
         await self._work.__aenter__()
-        self.resolve = Resolve(self.desk, self.runtime, Troubles(self.health))
+        self.resolve = Resolve(self.desk, self.far or self.runtime, Troubles(self.health))
         self.resolve.start()
 
     async def stop(self) -> None:
@@ -172,3 +176,57 @@ def test_the_body_says_what_there_is_to_say_and_nothing_else() -> None:
     answer = life.Answer(question="Which one?", answer="that")
     said = life.answered(an_ask(task=a_task(1)), [answer], OPERATOR, 2_500)
     assert resolution(said)["answers"] == [{"question": "Which one?", "answer": "that"}]
+
+
+@pytest.fixture
+async def far() -> AsyncIterator[RuntimeSandbox]:
+    async with RuntimeSandbox() as server:
+        yield server
+
+
+async def told_over_http(house: House, far: RuntimeSandbox, until: Until) -> None:
+    """Decide and close; over when it is filed."""
+    office = Office(house)
+    async with httpx.AsyncClient(trust_env=False) as client:
+        office.far = HttpRuntime(client, far.url, far.token)
+        await office.start()
+        await office.decide()
+        await office.close()
+        await until(lambda: office.desk.get(a_task(1)) is None)
+        await office.stop()
+
+
+async def test_over_http_a_decision_is_told_with_its_hash_as_key(
+    house: House, far: RuntimeSandbox, until: Until
+) -> None:
+    await told_over_http(house, far, until)
+    [call] = far.calls
+    assert (call.path, call.status, call.key) == ("/resolve", 204, a_task(1))
+    at = call.body.pop("at")
+    assert isinstance(at, int)
+    assert call.body == {
+        "sessionId": SESSION,
+        "taskHash": a_task(1),
+        "status": "approved",
+        "choice": "yes",
+        "by": OPERATOR.model_dump(mode="json", exclude_none=True),
+    }
+
+
+async def test_over_http_a_runtime_that_no_longer_waits_counts_as_told(
+    house: House, far: RuntimeSandbox, until: Until
+) -> None:
+    far.fail("/resolve", 410, times=5)
+    await told_over_http(house, far, until)
+    assert [call.status for call in far.calls] == [410]
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 409, 422, 429, 503])
+async def test_over_http_every_other_answer_is_followed_by_the_same_call_again(
+    house: House, far: RuntimeSandbox, until: Until, status: int
+) -> None:
+    far.fail("/resolve", status, headers={"Retry-After": "0"})
+    await told_over_http(house, far, until)
+    assert [call.status for call in far.calls] == [status, 204]
+    first, second = far.calls
+    assert (first.body, first.key) == (second.body, second.key)
