@@ -145,10 +145,11 @@ def control_path(folder: Path) -> Path:
     return folder / ".store" / "control"
 
 
-async def send(folder: Path, wanted: Command) -> tuple[Reply, bool]:
+async def send(folder: Path, wanted: Command, *, patience: float = PATIENCE) -> tuple[Reply, bool]:
     """Have a command done: by the folder's owner, else by ourselves; whether it was the owner.
 
-    What we do ourselves is handed on by the next ``ishiki run``. Raises `FolderHeld` where somebody owns the folder
+    What we do ourselves is handed on by the next ``ishiki run``. ``patience`` is how many seconds an owner gets that
+    does not listen yet. Raises `FolderHeld` where somebody owns the folder
     who does not listen, and `FolderUnusable`.
     """
     if not await asyncio.to_thread(folder.is_dir):
@@ -156,7 +157,7 @@ async def send(folder: Path, wanted: Command) -> tuple[Reply, bool]:
     line = wanted.model_dump_json(exclude_none=True).encode() + b"\n"
     if len(line) > LONGEST_REQUEST:
         return no_command(f"it is longer than {LONGEST_REQUEST} bytes"), True
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + patience
     while True:
         reply = await asyncio.to_thread(_told, control_path(folder), line)
         if reply is not None:

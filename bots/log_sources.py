@@ -12,8 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from bots.printing import console as terminal
 from bots.printing import fail, say
 from core.content import for_terminal
-from core.errors import InvalidId
-from core.ids import session_id
+from core.ids import is_session_id
 from core.log.records import Record
 from core.log.view import View, read_journal
 
@@ -30,7 +29,7 @@ class Source(NamedTuple):
 
 def find(targets: list[str] | None, *, journal: bool = True) -> list[Source]:
     """The logs that were named, or all. Ends with code 2 where one is not there."""
-    if targets and not any(_is_session(target) for target in targets):
+    if targets and not any(is_session_id(target) for target in targets):
         return [_file(target) for target in targets]
     from bots.settings import load  # noqa: PLC0415 - a look into a file needs no settings
 
@@ -46,18 +45,10 @@ def find(targets: list[str] | None, *, journal: bool = True) -> list[Source]:
     except OSError as error:
         fail(f"the data folder {folder} cannot be read ({error.strerror}); check its owner and rights", 2)
     return [
-        _session(runtimes, name, records) if _is_session(name) else _file(name)
+        _session(runtimes, name, records) if is_session_id(name) else _file(name)
         for name in names
-        if targets or _is_session(name)
+        if targets or is_session_id(name)
     ]
-
-
-def _is_session(name: str) -> bool:
-    try:
-        session_id(name)
-    except InvalidId:
-        return False
-    return True
 
 
 def _session(runtimes: Path, name: str, records: dict[str, list[Record]]) -> Source:

@@ -20,7 +20,8 @@ from bots.settings import load
 from bots.timeline import clock
 from core.archive.decisions import AllowRule
 from core.clock import now_ms
-from core.confirmations.record import Record, check_open
+from core.confirmations.life import check_open
+from core.confirmations.record import Record
 from core.confirmations.words import shown_args
 from core.content import for_terminal
 from core.errors import AlreadyDecided, InvalidAnswer

@@ -11,10 +11,12 @@ from bots.printing import fail, say
 from bots.settings import load
 from core.archive.decisions import AllowRule
 from core.clock import now_ms
-from core.confirmations.record import Record, expired
+from core.confirmations.folder import read_record
+from core.confirmations.life import expired
+from core.confirmations.record import Record
 from core.content import for_terminal
 from core.errors import InvalidId
-from core.ids import SessionId, is_uuid, session_id
+from core.ids import SessionId, is_session_id, is_uuid, session_id
 
 SHORTEST: Final = 8
 """Characters of a hash that stand for it, where no other one begins with them."""
@@ -35,7 +37,7 @@ def sessions(folder: Path, wanted: str | None) -> list[SessionId]:
     runtimes = folder / "runtimes"
     if wanted is None:
         try:
-            return sorted(SessionId(path.name) for path in runtimes.iterdir() if _is_session(path.name))
+            return sorted(SessionId(path.name) for path in runtimes.iterdir() if is_session_id(path.name))
         except OSError as error:
             fail(f"the data folder {folder} cannot be read ({error.strerror}); check its owner and rights", 2)
     try:
@@ -107,15 +109,11 @@ def _files(folder: Path, among: Iterable[SessionId]) -> Iterator[Path]:
 def _read(path: Path) -> Record | None:
     """A record as it is now; None where it was filed in this moment. Raises `ValueError` where it cannot be read."""
     try:
-        record = Record.model_validate_json(path.read_bytes())
+        record = read_record(path, SessionId(path.parent.parent.name))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ValueError("the disk does not give it") from error
-    if (record.session_id, record.task_hash) != (path.parent.parent.name, path.stem):
-        raise ValueError("it stands in another's place")
-    if record.is_open and not record.choices and record.current >= len(record.questions):
-        raise ValueError("there is nothing to answer in it")
     return expired(record, now_ms())
 
 
@@ -134,11 +132,3 @@ def _rows(folder: Path, select: str, values: tuple[str, ...]) -> list[tuple[obje
         if "no such table" in str(error):
             return []
         fail(f"{path} cannot be read ({error}); check its owner and rights, and start `ishiki run`, which mends it", 1)
-
-
-def _is_session(name: str) -> bool:
-    try:
-        session_id(name)
-    except InvalidId:
-        return False
-    return True

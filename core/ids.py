@@ -123,6 +123,11 @@ def business_connection_of(session: SessionId) -> str | None:
         raise InvalidId("that session's business connection is no text") from error
 
 
+def is_session_id(text: str) -> bool:
+    """Whether a text has the shape of a session id."""
+    return _SESSION.fullmatch(text) is not None
+
+
 def is_uuid(text: str) -> bool:
     """Whether a text has the shape of the ids we make ourselves: task hashes, assets."""
     return _UUID_ONLY.fullmatch(text) is not None

@@ -1,7 +1,6 @@
 """The door for what happens on Discord: stay connected, let in, convert, hand over."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
@@ -10,7 +9,7 @@ import aiohttp
 import discord
 import structlog
 
-from bots.discord import convert, prompts
+from bots.discord.answers import Presses
 from bots.discord.connection import Connection, quieten, redirect
 from bots.discord.convert import Deletion, session_of_deletion
 from bots.discord.inbox import Inbox
@@ -32,8 +31,6 @@ FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 90.0
 """Discord resets the token of a bot that identifies more than 1000 times a day (Gateway, Identifying); it is fewer."""
 CLOSE_WITHIN: Final = 5.0
-MOST_HEARD: Final = 4096
-"""Interactions that are remembered, so that none is answered twice."""
 PATIENCE: Final = 60.0
 """Seconds without a connection after which the library's own attempts, with pauses of up to 17 minutes, are ended."""
 
@@ -76,9 +73,7 @@ class Inbound:
             holds=self._inbox.holds,
         )
         self._answers = answers
-        self._rules = rules
-        self._presses: set[asyncio.Task[None]] = set()
-        self._heard: OrderedDict[int, None] = OrderedDict()
+        self._presses = Presses(answers, rules.excludes, self._veil, self.on_unread)
         self._connection: Connection | None = None
         self._pause = FIRST_PAUSE
         self._was_connected = False
@@ -104,7 +99,7 @@ class Inbound:
         """Take nothing more in, and finish what is in the inbox. Cancelled, it gives up what the disk refuses."""
         self._stopping.set()
         connection = self._connection
-        await asyncio.gather(self._inbox.settle(), *self._presses, return_exceptions=True)
+        await asyncio.gather(self._inbox.settle(), self._presses.settle())
         if connection is not None:
             await _hang_up(connection)
 
@@ -132,14 +127,8 @@ class Inbound:
         self._deleted(event, order)
 
     def on_interaction(self, interaction: discord.Interaction) -> None:
-        if interaction.id in self._heard or self._stopping.is_set():
-            return  # Discord may tell an interaction twice, and takes one answer
-        self._heard[interaction.id] = None
-        if len(self._heard) > MOST_HEARD:
-            self._heard.popitem(last=False)
-        task = asyncio.create_task(self._answer(interaction), name=f"interaction {interaction.id}")
-        self._presses.add(task)
-        task.add_done_callback(self._presses.discard)
+        if not self._stopping.is_set():
+            self._presses.take(interaction)
 
     def on_connect(self) -> None:
         self._pause = FIRST_PAUSE
@@ -153,39 +142,6 @@ class Inbound:
     def on_unread(self, kind: str, error: Exception) -> None:
         self._unread[kind] += 1
         logger.warning("discord_event_unread", kind=kind, error=type(error).__name__)
-
-    # --- answers --------------------------------------------------------------------------------------------------
-
-    async def _answer(self, interaction: discord.Interaction) -> None:
-        try:
-            await self._press(interaction)
-        except Exception as error:  # noqa: BLE001 - whatever it trips over, whoever pressed gets an answer
-            self.on_unread("INTERACTION_CREATE", error)
-            await prompts.Presser(interaction).refused("This cannot be read.", waited=False)
-
-    async def _press(self, interaction: discord.Interaction) -> None:
-        """Whatever was used is answered, ours or not."""
-        presser = prompts.Presser(interaction)
-        what, place = prompts.control_of(interaction), prompts.place_of(interaction)
-        if what is None or place is None:
-            await presser.refused("This is nothing that I know.", waited=False)
-            return
-        by = prompts.person_of(interaction, self._veil)
-        if (
-            by is not None
-            and not self._answers.is_admin(by)
-            and self._rules.excludes(convert.visit_of_press(interaction))
-        ):
-            await presser.refused("You may not use this bot here.", waited=False)
-        elif prompts.opens_form(interaction, what):
-            why = await self._answers.check(what, by, place)
-            if why is None:
-                title = self._answers.title(what)
-                await presser.fill_in(prompts.form_of(what, title))
-            else:
-                await presser.refused(why, waited=False)
-        else:
-            await self._answers.press(what, prompts.given(interaction, what, self._veil), by, place, presser)
 
     # --- handing over ---------------------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ import structlog
 from bots.discord.people import name_of
 from bots.discord.veil import Veil
 from core.chat.prompt import Prompt
-from core.confirmations.record import Given, Person
+from core.confirmations.life import Given
+from core.confirmations.record import Person
 from core.ids import Control, MessageId, SessionId, control, discord_session
 
 MENU: Final = "m"

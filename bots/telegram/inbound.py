@@ -2,18 +2,15 @@
 
 import asyncio
 import sqlite3
-from collections import OrderedDict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import structlog
-import telegram
 from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 
-from bots.telegram import convert, prompts
+from bots.telegram.answers import Presses
 from bots.telegram.connection import Connection, is_network, quieten, seconds_of
-from bots.telegram.media import session_of
 from bots.telegram.outbound import Outbound
 from bots.telegram.people import Me
 from bots.telegram.reading import Batch, Reader
@@ -24,10 +21,9 @@ from core.archive.lineage import Lineage
 from core.archive.store import Store
 from core.chat.port import Chat
 from core.confirmations.press import Answers
-from core.confirmations.record import Given
 from core.errors import ChatUnavailable, LogUnavailable, TokenRefused
 from core.health import Health, Troubles
-from core.ids import MessageId, SessionId, UserId, control, platform_of
+from core.ids import SessionId, UserId, platform_of
 from core.sessions.directory import Sessions
 from core.sessions.facts import Retracted
 
@@ -37,8 +33,6 @@ POLL_SECONDS: Final = 30
 PATIENCE: Final = 30.0
 """Seconds beyond the poll's own after which an answer is not waited for any longer: the connection died in silence."""
 CLOSE_WITHIN: Final = 5.0
-MOST_HEARD: Final = 4096
-"""Presses that are remembered, so that none counts twice."""
 
 logger = structlog.get_logger()
 
@@ -76,8 +70,7 @@ class Inbound:
         self._lineage = lineage
         self._veil = veil or Veil(token)
         self._reader = Reader(token, rules, sessions, self._veil, health.unread, lineage.earlier)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._heard: OrderedDict[str, None] = OrderedDict()
+        self._presses = Presses(answers, self._reader.excludes, self._veil, health.unread)
         self._offset: int | None = None
         self._pause = FIRST_PAUSE
         self._contested = False
@@ -104,8 +97,7 @@ class Inbound:
         self._stopping.set()
         async with self._taking:
             pass
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._presses.settle()
 
     def chat(self, session: SessionId) -> Chat | None:
         """The chat of a Telegram session."""
@@ -212,19 +204,8 @@ class Inbound:
         if self._connection is None or self._me is None:
             raise ChatUnavailable("Telegram is not connected yet; it is tried again", name="NotConnected")
         batch = await self._reader.read(raw_updates, self._connection, self._me)
-        # Each counts once, however often the disk refuses what came with it.
-        fresh = [query for query in batch.presses if self._is_new(query)]
-        batch.pressing = [self._spawn(self._press(query), f"press {query.id}") for query in fresh]
+        batch.pressing = [task for query in batch.presses if (task := self._presses.take(query)) is not None]
         return batch
-
-    def _is_new(self, query: telegram.CallbackQuery) -> bool:
-        """Whether a press was not told before: what only marks an option would be undone by a repeat."""
-        if query.id in self._heard:
-            return False
-        self._heard[query.id] = None
-        if len(self._heard) > MOST_HEARD:
-            self._heard.popitem(last=False)
-        return True
 
     async def _keep(self, batch: Batch) -> None:
         """Write all of it; what is written already is not written again. Raises `LogUnavailable`."""
@@ -242,7 +223,9 @@ class Inbound:
         for session, fact in batch.facts:
             if isinstance(fact, Retracted):
                 self._answers.gone(session, [fact.message.message_id])
-        await self._take_replies(batch)
+        while batch.replies:
+            await self._presses.reply(batch.replies[0])
+            del batch.replies[0]
         if batch.pressing:
             await asyncio.wait(batch.pressing)
         try:
@@ -259,47 +242,6 @@ class Inbound:
                 del batch.moves[0]
         except (sqlite3.Error, OSError) as error:
             raise LogUnavailable(f"a move cannot be written ({type(error).__name__}); free the disk") from None
-
-    # --- answers --------------------------------------------------------------------------------------------------
-
-    async def _press(self, query: telegram.CallbackQuery) -> None:
-        presser = prompts.Presser(query, self._spawn)
-        what, place, visit = control(query.data or ""), prompts.place_of(query), convert.visit_of_press(query)
-        by = prompts.person_of(query.from_user, self._veil)
-        if what is None or place is None or visit is None:
-            await presser.refused("This is nothing that I know.", waited=False)
-        elif by is not None and not self._answers.is_admin(by) and self._reader.excludes(visit):
-            await presser.refused("You may not use this bot here.", waited=False)
-        else:
-            await self._answers.press(what, prompts.given(query, what), by, place, presser)
-
-    async def _take_replies(self, batch: Batch) -> None:
-        """What answers a question in somebody's own words: only a reply to the message that asks it."""
-        while batch.replies:
-            message = batch.replies[0]
-            quoted, place = message.reply_to_message, session_of(message)
-            by = None if message.sender_chat is not None else prompts.person_of(message.from_user, self._veil)
-            record = None
-            if by is not None and quoted is not None:
-                record = self._answers.awaits_reply(place, MessageId(str(quoted.message_id)), by)
-            if by is not None and record is not None:
-                text = self._veil.over(message.text or "")
-                what = Given(question=record.current, text=text, reply=MessageId(str(message.message_id)))
-                try:
-                    await self._answers.reply(record, what, by, place)
-                except OSError as error:
-                    problem = f"an answer cannot be written ({error.strerror}); free the disk"
-                    raise LogUnavailable(problem) from None
-                except Exception as error:  # noqa: BLE001 - one answer that trips must not hold up what came after it
-                    self._unread["answer"] += 1
-                    logger.warning("telegram_answer_not_taken", error=type(error).__name__)
-            del batch.replies[0]
-
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        task = asyncio.create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     # --- the connection -------------------------------------------------------------------------------------------
 

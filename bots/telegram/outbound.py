@@ -136,17 +136,17 @@ class Outbound:
     async def revise(self, message: MessageId, prompt: Prompt, *, thread: ThreadId | None) -> None:
         """Make a prompt show this. Raises `ChatUnavailable` and `ChatRefused`.
 
-        A message that asked for a reply cannot be edited (Updating messages), so its outcome is one more message.
+        A message that asked for a reply cannot be edited (Updating messages), so its outcome is one more message: where
+        it is told again, it stands there again.
         """
         connection = self._connected()
         try:
-            if prompt.answering == "text" and prompt.outcome:
+            edit = partial(connection.edit_message_text, link_preview_options=_NO_PREVIEW)
+            place = {"chat_id": self._chat, "message_id": int(message), "business_connection_id": self._business}
+            is_edited = await _edited(edit, _composed(prompt), place | {"reply_markup": _inline(prompt)})
+            if prompt.outcome and not is_edited:
                 told = compose(prompt.outcome, "raw")[0]
                 await self._post(connection.send_message, told, "text", self._where(message, thread))
-            else:
-                edit = partial(connection.edit_message_text, link_preview_options=_NO_PREVIEW)
-                place = {"chat_id": self._chat, "message_id": int(message), "business_connection_id": self._business}
-                await _edited(edit, _composed(prompt), place | {"reply_markup": _inline(prompt)})
         except TelegramError as error:
             if is_network(error):  # asking twice does no harm here
                 raise ChatUnavailable("Telegram could not be reached", name="NotConnected") from error
@@ -208,16 +208,22 @@ async def _sent(send: Send, words: Part, name: str, where: Mapping[str, Any]) ->
     return MessageId(str(message.message_id))
 
 
-async def _edited(edit: Callable[..., Awaitable[object]], words: Part, where: Mapping[str, Any]) -> None:
-    """Edit a message; as plain text if Telegram cannot read its markup. One that shows this already is no error."""
+async def _edited(edit: Callable[..., Awaitable[object]], words: Part, where: Mapping[str, Any]) -> bool:
+    """Edit a message, as plain text if Telegram cannot read its markup; False for one that cannot be edited.
+
+    One that shows this already is no error.
+    """
     try:
         await edit(words.text, parse_mode="HTML", **where)
     except BadRequest as error:
         told = error.message.lower()
+        if "message can't be edited" in told:
+            return False
         if "can't parse entities" in told:
             await edit(words.plain, **where)
-        elif "message is not modified" not in told and "message can't be edited" not in told:
+        elif "message is not modified" not in told:
             raise
+    return True
 
 
 def _inline(prompt: Prompt) -> InlineKeyboardMarkup | None:

@@ -14,7 +14,8 @@ from bots.telegram.media import session_of
 from bots.telegram.people import NOT_PEOPLE, name_of
 from bots.telegram.veil import Veil
 from core.chat.prompt import Prompt
-from core.confirmations.record import Given, Person
+from core.confirmations.life import Given
+from core.confirmations.record import Person
 from core.ids import Control, MessageId, SessionId, telegram_session
 
 DONE: Final = "done"

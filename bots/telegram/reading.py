@@ -120,10 +120,11 @@ class Reader:
 
     def excludes(self, place: Visit) -> bool:
         """Whether a rule keeps this out, also one for the group that a supergroup was before."""
-        return any(self._rules.excludes(visit) for visit in self._guises(place))
+        return any(map(self._rules.excludes, self._guises(place)))
 
     def _admits(self, place: Visit) -> bool:
-        return not self.excludes(place) and any(self._rules.admit(visit) for visit in self._guises(place))
+        guises = self._guises(place)
+        return any(map(self._rules.admit, guises)) and not any(map(self._rules.excludes, guises))
 
     def _guises(self, place: Visit) -> list[Visit]:
         """A visit to a supergroup counts as one to the group that it was, too."""

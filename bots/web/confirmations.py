@@ -11,9 +11,9 @@ from bots.web.guard import operator_only
 from bots.web.once import Answer, Once
 from bots.web.path import Known
 from bots.web.sessions import IdempotencyKey
-from core.confirmations import record as life
 from core.confirmations.asking import Asking
 from core.confirmations.desk import Desk
+from core.confirmations.record import Answer as Answered
 from core.confirmations.record import Person, Record
 from core.errors import InvalidId, UnknownTask
 from core.ids import SessionId, TaskHash, new_task_hash, task_hash
@@ -79,7 +79,7 @@ def confirmation_routes(desk: Desk, asking: Asking, once: Once, known: Known) ->
         with needing_the_disk():
             if decision.choice is not None:
                 return await desk.choose(record.task_hash, decision.choice, OPERATOR)
-            given = [life.Answer(question=one.question, answer=one.answer) for one in decision.answers or ()]
+            given = [Answered(question=one.question, answer=one.answer) for one in decision.answers or ()]
             return await desk.answer(record.task_hash, given, OPERATOR)
 
     return routes

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
+from core.chat.split import utf16_length
 from core.content import Element, Node, render
 from core.ids import Control, TaskHash
 
@@ -59,10 +60,10 @@ class Prompt:
 
 def shows_all(texts: Sequence[str], code: str, options: Sequence[str]) -> bool:
     """Whether a prompt shows all of this, whatever its platform has to escape. Errs towards no."""
-    long = [option for option in options if _units(_honest(option)) > MOST_LABEL]
-    words = sum(2 * _units(_honest(text)) for text in (*texts, *long))
-    spelled = _units(_spelled_out(code))
-    return spelled < MOST_SURE and words + spelled < MOST_SURE and all(_units(option) < MOST_OPTION for option in long)
+    long = [option for option in options if utf16_length(_honest(option)) > MOST_LABEL]
+    words = sum(2 * utf16_length(_honest(text)) for text in (*texts, *long))
+    spelled = utf16_length(_spelled_out(code))
+    return words + spelled < MOST_SURE and all(utf16_length(option) < MOST_OPTION for option in long)
 
 
 def compose_prompt(prompt: Prompt, compose: Callable[[str], Sequence[P]]) -> P:
@@ -110,10 +111,6 @@ def _spelled_out(code: str) -> str:
 def _escaped(found: re.Match[str]) -> str:
     """As it may stand in a string of JSON."""
     return "".join(f"\\u{ord(character):04x}" for character in found[0])
-
-
-def _units(text: str) -> int:
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _honest(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final, Protocol, cast
 from core.chat.port import Veil
 from core.chat.prompt import shows_all
 from core.clock import now_ms
-from core.confirmations import record as life
+from core.confirmations import life
 from core.confirmations.desk import Desk
 from core.confirmations.leave import args_hash
 from core.confirmations.record import Approvers, Cause, Choice, Kind, Person, Question, Record

@@ -16,18 +16,19 @@ from weakref import WeakValueDictionary
 import structlog
 
 from core.clock import now_ms
-from core.confirmations import record as life
+from core.confirmations import life
+from core.confirmations.expiry import Expiry
 from core.confirmations.folder import Folder
 from core.confirmations.leave import Leave
-from core.confirmations.record import Answer, Choice, Given, Person, Record
+from core.confirmations.life import Given
+from core.confirmations.record import Answer, Choice, Person, Record
 from core.entries import MessageCreated, MessageDeleted, fact_of
 from core.errors import ConfirmationError, NotAllowed, UnknownTask
 from core.ids import MessageId, SessionId, TaskHash, TurnId, platform_of
 from core.sessions.reading import Recorded
 from core.sessions.session import Session
 
-LOOKS_EVERY: Final = 30.0
-"""Seconds after which the wall clock is looked at again, which may have been set."""
+LONGEST_PAUSE: Final = 30.0
 _WRITERS: Final = 8
 _BY_REPLY: Final = frozenset({"telegram"})
 """Where free text is answered by a reply to the prompt; elsewhere there is a form for it (sessions.md 4.7)."""
@@ -77,8 +78,7 @@ class Desk:
         self._listeners: list[Listener] = []
         self._decided: dict[TaskHash, asyncio.Event] = {}
         self._posted: dict[TaskHash, tuple[MessageId, int]] = {}
-        self._opened = asyncio.Event()
-        self._expiring: set[TaskHash] = set()
+        self._expiry = Expiry(self._records.values, lambda task: self.insist(task, life.expired))
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing = asyncio.Event()
         self._disk = ThreadPoolExecutor(_WRITERS, thread_name_prefix="pending")
@@ -88,7 +88,7 @@ class Desk:
         """Read what these sessions have pending, and watch the clock; in the end wait for what is being written."""
         for record in await self._blocking(lambda: list(self._folder.read_all(sessions))):
             self._records[record.task_hash] = record
-        clock = self._spawn(self._watch_clock(), "confirmations expire")
+        clock = self._spawn(self._expiry.run(), "confirmations expire")
         try:
             yield
         finally:
@@ -193,12 +193,12 @@ class Desk:
 
     async def is_answer(self, session: SessionId, message: MessageCreated) -> bool:
         """Whether a message answers, or answered, a question, so that it addresses nobody else."""
-        if message.quote is None or message.via is not None:
+        if message.quote is None or message.via is not None or message.platform not in _BY_REPLY:
             return False
         by = Person(platform=message.platform, id=message.user.id)
         if self.awaits_reply(session, message.quote.id, by) is not None:
             return True
-        if any(record.deliver_to == session and message.message_id in record.replies for record in self.records()):
+        if any(message.message_id in record.replies for record in self.records(chat=session)):
             return True
         return await self._archive.was_answer(session, message.message_id, message.timestamp)
 
@@ -240,7 +240,7 @@ class Desk:
             if record.is_open:
                 record = await self._leave.applied(record, now_ms())
             await self._put(record)
-        self._opened.set()
+        self._expiry.look()
         if record.is_open and (before := self._leave.stopped_by(record)) is not None:
             # Its turn was stopped while this was being written.
             await self.insist(task, partial(life.stopped, by=before.by))
@@ -318,29 +318,9 @@ class Desk:
                 logger.warning("pending_not_written", task=task, reason=error.strerror, again_in=pause)
                 if await _within(pause, self._closing):
                     return
-                pause = min(pause * 2, LOOKS_EVERY)
+                pause = min(pause * 2, LONGEST_PAUSE)
             else:
                 return
-
-    async def _watch_clock(self) -> None:
-        while True:
-            self._opened.clear()
-            now = now_ms()
-            waiting = [record for record in self._records.values() if record.is_open]
-            for record in waiting:
-                # Each by itself: a folder that takes nothing holds up nobody else.
-                if record.expires_at <= now and record.task_hash not in self._expiring:
-                    self._expiring.add(record.task_hash)
-                    self._spawn(self._expire(record.task_hash), f"expire {record.task_hash}")
-            coming = [record.expires_at for record in waiting if record.task_hash not in self._expiring]
-            wait = min([LOOKS_EVERY, *((at - now_ms()) / 1000 for at in coming)])
-            await _within(max(wait, 0.001), self._opened)
-
-    async def _expire(self, task: TaskHash) -> None:
-        try:
-            await self.insist(task, life.expired)
-        finally:
-            self._expiring.discard(task)
 
     def _check(self, record: Record, by: Person, place: SessionId) -> None:
         if place != record.deliver_to and self._current(place) != record.deliver_to:
@@ -362,7 +342,7 @@ class Desk:
     def _caused_by(self, session: SessionId, message: MessageId) -> list[Record]:
         return [
             record
-            for record in self.records()
+            for record in self._records.values()
             if record.is_open
             and record.cause is not None
             and record.cause.message_id == message

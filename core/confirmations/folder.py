@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 import structlog
-from pydantic import ValidationError
 
 from core.clock import now_ms
 from core.confirmations.record import Record, Trouble
@@ -59,9 +58,8 @@ class Folder:
             if path.name.startswith(".") or not is_uuid(path.stem):
                 continue  # a write that was cut off, or not ours
             try:
-                record = Record.model_validate_json(path.read_bytes())
-                _check(record, session, path.stem)
-            except (ValueError, ValidationError) as error:
+                record = read_record(path, session)
+            except ValueError as error:
                 _set_aside(path, error)
                 yield TaskHash(path.stem)
             except OSError as error:
@@ -78,6 +76,13 @@ class Folder:
         except OSError as error:
             logger.warning("pending_not_written", task=task, reason=error.strerror)
         return denied
+
+
+def read_record(path: Path, session: SessionId) -> Record:
+    """What a pending file of a session holds. Blocks. Raises `OSError`, and `ValueError` where it is no record."""
+    record = Record.model_validate_json(path.read_bytes())
+    _check(record, session, path.stem)
+    return record
 
 
 def _check(record: Record, session: SessionId, stem: str) -> None:

@@ -13,7 +13,8 @@ from typing import Final, Protocol
 import structlog
 
 from core.clock import now_ms
-from core.confirmations.record import OUTCOMES, Choice, Person, Record, may_answer, stopped
+from core.confirmations.life import may_answer, stopped
+from core.confirmations.record import OUTCOMES, Choice, Person, Record
 from core.ids import SessionId, TurnId
 
 MOST_TURNS: Final = 10_000

@@ -8,7 +8,8 @@ from typing import Final, Protocol
 import structlog
 
 from core.confirmations.desk import Desk
-from core.confirmations.record import Given, Person, Record
+from core.confirmations.life import Given
+from core.confirmations.record import Person, Record
 from core.confirmations.showing import Showing
 from core.errors import AlreadyDecided, ConfirmationError, UnknownTask
 from core.ids import Control, MessageId, SessionId
@@ -17,6 +18,9 @@ WITHIN: Final = 1.0
 """Seconds; Discord allows three in all."""
 NOT_RECORDED: Final = "That could not be recorded, so nothing is decided; please try again in a moment."
 ONLY_PEOPLE: Final = "Only people can answer this."
+NOTHING_KNOWN: Final = "This is nothing that I know."
+NOT_ALLOWED_HERE: Final = "You may not use this bot here."
+UNREADABLE: Final = "This cannot be read."
 
 logger = structlog.get_logger()
 

@@ -16,7 +16,7 @@ from core.chat.port import Chat, Chats, Upload
 from core.chat.prompt import Prompt
 from core.chat.speak import Moved, ReadUpload
 from core.clock import now_ms
-from core.confirmations import record as life
+from core.confirmations import life
 from core.confirmations.desk import Desk
 from core.confirmations.record import Record, Shown, Trouble
 from core.confirmations.words import closed_prompt, prompt_of
@@ -44,7 +44,6 @@ class Showing:
         self._displayed: dict[TaskHash, Prompt] = {}
         self._refused: set[tuple[TaskHash, SessionId]] = set()
         self._strays: set[asyncio.Task[None]] = set()
-        self._closed: set[tuple[TaskHash, int]] = set()
         self._stopped = False
 
     def start(self) -> None:
@@ -140,15 +139,7 @@ class Showing:
         await self._close_messages(session, record)
         self._displayed.pop(record.task_hash, None)
         self._refused.discard((record.task_hash, session))
-        self._closed = {closed for closed in self._closed if closed[0] != record.task_hash}
         await self._desk.insist(record.task_hash, life.closed)
-
-    async def _close_answered(self, session: SessionId, record: Record, shown: Shown) -> None:
-        """Close the question before; once, as on Telegram that may be one more message."""
-        closed = (record.task_hash, shown.question)
-        if closed not in self._closed:
-            await self._close_messages(session, record)
-            self._closed.add(closed)
 
     async def _close_messages(self, session: SessionId, record: Record) -> None:
         chat = self._chats(session)
@@ -168,7 +159,9 @@ class Showing:
             return True
         wanted, shown = prompt_of(record), record.prompt
         if shown is not None and shown.question != wanted.question:
-            await self._close_answered(session, record, shown)
+            if not shown.closed:
+                await self._close_messages(session, record)
+                await self._desk.insist(record.task_hash, life.question_closed)
         elif shown is not None and (
             self._displayed.get(record.task_hash) == wanted
             or await self._stands(chat, shown.message_ids[-1], wanted, record)

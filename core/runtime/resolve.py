@@ -6,7 +6,7 @@ from typing import Final
 
 import structlog
 
-from core.confirmations import record as life
+from core.confirmations import life
 from core.confirmations.desk import Desk
 from core.confirmations.record import Record
 from core.errors import RuntimeUnavailable

@@ -22,7 +22,8 @@ from core.archive.store import Store
 from core.confirmations.desk import Desk
 from core.confirmations.folder import Folder
 from core.confirmations.leave import Leave
-from core.confirmations.record import Answer, Given, Question, Record
+from core.confirmations.life import Given
+from core.confirmations.record import Answer, Question, Record
 from core.errors import AlreadyDecided, FolderHeld, FolderUnusable
 from core.ids import SessionId, TaskHash
 from core.sessions.directory import FolderLock
@@ -287,12 +288,11 @@ async def test_commands_in_the_same_moment_without_an_owner_decide_once(data: Pa
     assert sorted(reply.code for reply in replies) == ["", "decided", "decided", "decided"]
 
 
-async def test_an_owner_that_does_not_listen_is_told_after_a_while(data: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("bots.control.PATIENCE", 0.2)
+async def test_an_owner_that_does_not_listen_is_told_after_a_while(data: Path):
     async with owned(data, listens=False) as owner:
         record = await owner.desk.open(a_confirmation())
         with pytest.raises(FolderHeld, match="starting or stopping; try again"):
-            await send(data, AnswerIt(task_hash=record.task_hash, choice="yes"))
+            await send(data, AnswerIt(task_hash=record.task_hash, choice="yes"), patience=0.2)
         assert owner.desk.records()[0].is_open
 
 

@@ -22,18 +22,6 @@ QUESTIONS = 4
 
 
 @pytest.fixture
-async def discord() -> AsyncIterator[DiscordSandbox]:
-    async with DiscordSandbox() as discord:
-        yield discord
-
-
-@pytest.fixture
-async def telegram() -> AsyncIterator[TelegramSandbox]:
-    async with TelegramSandbox() as telegram:
-        yield telegram
-
-
-@pytest.fixture
 async def runtime() -> AsyncIterator[RuntimeSandbox]:
     async with RuntimeSandbox() as runtime:
         yield runtime

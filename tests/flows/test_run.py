@@ -2,7 +2,6 @@
 
 import json
 import socket
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -16,18 +15,6 @@ from tests.conftest import Until
 from tests.flows.operators import Operator, free_port
 
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000030000000208020000001d7b2d8d") + bytes(20)
-
-
-@pytest.fixture
-async def discord() -> AsyncIterator[DiscordSandbox]:
-    async with DiscordSandbox() as discord:
-        yield discord
-
-
-@pytest.fixture
-async def telegram() -> AsyncIterator[TelegramSandbox]:
-    async with TelegramSandbox() as telegram:
-        yield telegram
 
 
 @pytest.fixture

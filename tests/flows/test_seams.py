@@ -16,14 +16,14 @@ from bots.sandbox.telegram import TelegramSandbox
 from core.chat.port import Chat, Mode, Part, Upload
 from core.chat.prompt import Prompt
 from core.chat.split import utf16_length
-from core.confirmations import record as life
+from core.confirmations import life
 from core.confirmations.words import closed_prompt, prompt_of
 from core.errors import ChatRefused, ChatUnavailable, RuntimeRefused, RuntimeUnavailable
 from core.ids import ChannelId, EntryId, MessageId, TurnId, discord_session, telegram_session
 from core.runtime.http import HttpRuntime
 from core.runtime.port import Cause, Runtime
 from core.sidecars import FileRef
-from tests.builders import OPERATOR, SESSION, a_confirmation, a_task
+from tests.builders import OPERATOR, SESSION, a_confirmation, a_task, an_ask
 from tests.conftest import House
 from tests.fakes import FakeChat, FakeRuntime
 from tests.flows import discord_house, telegram_house
@@ -185,7 +185,16 @@ async def test_the_same_nonce_is_the_same_prompt_where_nonces_are_known(place: P
     assert (asked[0] == asked[1]) == place.chat.knows_nonces
 
 
-@pytest.mark.parametrize("prompt", [prompt_of(ASKED), OVER], ids=["open", "over"])
+WORDS = an_ask(task=a_task(2))
+GONE = {
+    "open": prompt_of(ASKED),
+    "over": OVER,
+    "words": prompt_of(WORDS),
+    "words over": closed_prompt(life.chosen(WORDS, "stop", OPERATOR, 5_000)),
+}
+
+
+@pytest.mark.parametrize("prompt", GONE.values(), ids=GONE)
 async def test_a_prompt_that_is_gone_is_said_to_be(place: Place, prompt: Prompt) -> None:
     if isinstance(place.chat, FakeChat):
         place.chat.gone.add(NOBODY_S)

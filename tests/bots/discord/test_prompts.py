@@ -7,7 +7,7 @@ import pytest
 
 from bots.discord import prompts
 from bots.discord.veil import Veil
-from core.confirmations.record import Given
+from core.confirmations.life import Given
 from core.ids import Control, TaskHash, discord_session
 from tests.bots.discord.payloads import Library
 

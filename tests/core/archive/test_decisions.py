@@ -3,8 +3,9 @@
 import pytest
 
 from core.archive.decisions import Decisions
-from core.confirmations import record as life
-from core.confirmations.record import Given
+from core.confirmations import life
+from core.confirmations.life import Given
+from core.confirmations.record import Record
 from core.ids import MessageId, SessionId
 from tests.builders import MONA, SESSION, a_confirmation, a_task, an_ask
 from tests.conftest import House
@@ -17,7 +18,7 @@ def decisions(house: House) -> Decisions:
     return Decisions(house.store)
 
 
-async def keep(decisions: Decisions, record: life.Record) -> None:
+async def keep(decisions: Decisions, record: Record) -> None:
     text = record.model_dump_json(exclude_defaults=True)
     await decisions.put_decision(record.task_hash, record.session_id, record.status, record.decided_at or 0, text)
 
@@ -28,7 +29,7 @@ async def test_a_decision_is_read_back_equal_also_after_a_restart(house: House, 
     await house.reopen()
     found = await Decisions(house.store).decision(a_task(1))
     assert found is not None
-    assert life.Record.model_validate_json(found) == record
+    assert Record.model_validate_json(found) == record
     assert await Decisions(house.store).decision(a_task(2)) is None
 
 
@@ -38,7 +39,7 @@ async def test_keeping_it_again_is_no_error_and_the_last_state_counts(decisions:
     await keep(decisions, record.with_(resolved_at=6_000))
     found = await decisions.decision(a_task(1))
     assert found is not None
-    assert life.Record.model_validate_json(found).resolved_at == 6_000
+    assert Record.model_validate_json(found).resolved_at == 6_000
 
 
 async def test_a_reply_that_was_an_answer_is_known_in_its_own_chat(decisions: Decisions) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from core.confirmations.asking import MOST_ARGS, Asking, Origin, Request
-from core.confirmations.record import Cause, Given, Person, Question
+from core.confirmations.life import Given
+from core.confirmations.record import Cause, Person, Question
 from core.entries import TurnStart, turn_event
 from core.errors import InvalidRequest
 from core.ids import EntryId, MessageId, SessionId, ThreadId, TurnId

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from core.clock import now_ms
-from core.confirmations.record import CHOICES, Answer, Given, Person, Question, Record
+from core.confirmations.life import Given
+from core.confirmations.record import CHOICES, Answer, Person, Question, Record
 from core.errors import AlreadyDecided, InvalidAnswer, NotAllowed, UnknownTask
 from core.ids import MessageId, SessionId, TurnId
 from tests.builders import ADMIN, MONA, OPERATOR, PIET, SESSION, a_confirmation, a_task, an_ask

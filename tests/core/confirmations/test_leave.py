@@ -7,7 +7,8 @@ import pytest
 
 from core.clock import now_ms
 from core.confirmations.leave import Leave, args_hash
-from core.confirmations.record import CHOICES, Approvers, Choice, Person, Record, chosen
+from core.confirmations.life import chosen
+from core.confirmations.record import CHOICES, Approvers, Choice, Person, Record
 from core.ids import SessionId, TurnId
 from tests.builders import ADMIN, ADMINS, MONA, OPERATOR, PIET, SESSION, a_confirmation, a_task
 from tests.core.confirmations.bench import Bench

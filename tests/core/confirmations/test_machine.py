@@ -7,9 +7,10 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from core.confirmations import record as life
+from core.confirmations import life
 from core.confirmations.folder import Folder
-from core.confirmations.record import CHOICES, Approvers, Given, Person, Question, Record, Shown
+from core.confirmations.life import Given
+from core.confirmations.record import CHOICES, Approvers, Person, Question, Record, Shown
 from core.errors import ConfirmationError
 from core.ids import MessageId, SessionId, discord_session
 from tests.builders import ADMIN, ADMINS, MONA, OPERATOR, PIET, SESSION, a_confirmation, an_ask

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from core.confirmations.life import Given
 from core.confirmations.press import NOT_RECORDED, ONLY_PEOPLE
-from core.confirmations.record import Given, Question
+from core.confirmations.record import Question
 from core.ids import Control, MessageId, SessionId
 from tests.builders import MONA, PIET, SESSION, a_confirmation, a_task, an_ask
 from tests.conftest import Until

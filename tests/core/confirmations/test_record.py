@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from core.confirmations import record as life
-from core.confirmations.record import CHOICES, Answer, Approvers, Choice, Given, Person, Question, Record, Shown
+from core.confirmations import life
+from core.confirmations.life import Given
+from core.confirmations.record import CHOICES, Answer, Approvers, Choice, Person, Question, Record, Shown
 from core.errors import AlreadyDecided, InvalidAnswer, NotAllowed
 from core.ids import MessageId, discord_session
 from tests.builders import ADMIN, ADMINS, MONA, OPERATOR, PIET, SESSION, a_confirmation, an_ask

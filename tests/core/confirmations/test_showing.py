@@ -7,7 +7,8 @@ from contextlib import suppress
 import pytest
 
 from core.clock import now_ms
-from core.confirmations.record import Given, Question, Record
+from core.confirmations.life import Given
+from core.confirmations.record import Question, Record
 from core.errors import ChatMoved, ChatRefused, ChatUnavailable
 from core.ids import MessageId, SessionId, TaskHash, ThreadId, discord_session
 from tests.builders import MONA, OPERATOR, SESSION, a_confirmation, a_task, an_ask

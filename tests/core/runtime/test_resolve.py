@@ -9,11 +9,11 @@ import pytest
 
 from bots.sandbox.runtime import RuntimeSandbox
 from core.archive.decisions import Decisions
-from core.confirmations import record as life
+from core.confirmations import life
 from core.confirmations.desk import Desk
 from core.confirmations.folder import Folder
 from core.confirmations.leave import Leave
-from core.confirmations.record import Record
+from core.confirmations.record import Answer, Record
 from core.errors import RuntimeUnavailable
 from core.health import Health, Troubles
 from core.ids import SessionId, TaskHash
@@ -173,7 +173,7 @@ def test_the_body_says_what_there_is_to_say_and_nothing_else() -> None:
         "by": {"platform": "discord", "id": "11", "name": "Mona"},
         "at": 2_500,
     }
-    answer = life.Answer(question="Which one?", answer="that")
+    answer = Answer(question="Which one?", answer="that")
     said = life.answered(an_ask(task=a_task(1)), [answer], OPERATOR, 2_500)
     assert resolution(said)["answers"] == [{"question": "Which one?", "answer": "that"}]
 
