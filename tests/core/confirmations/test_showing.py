@@ -125,6 +125,34 @@ async def test_a_chat_whose_platform_is_off_keeps_it_open_and_says_so(bench: Ben
     await until(lambda: bench.desk.get(record.task_hash) is None)
 
 
+async def test_an_answered_question_is_closed_once_however_often_the_next_one_is_tried_and_over_a_restart(
+    bench: Bench, until: Until
+) -> None:
+    record = await bench.open(an_ask(Question(question="a?"), Question(question="b?"), task=a_task(1)))
+    await until(lambda: bench.now(record.task_hash).prompt is not None)
+    chat, first = bench.chat, bench.chat.asked[0].message
+
+    class Busy(FakeChat):
+        async def ask(self, *_args: object, **_kwargs: object) -> MessageId:
+            raise ChatUnavailable("not now", retry_after=0.01)
+
+    busy = bench.chats[SESSION] = Busy(asked=chat.asked, prompts=chat.prompts)
+    await bench.desk.give(record.task_hash, Given(question=0, text="so"), MONA, SESSION)
+
+    def is_closed() -> bool:
+        shown = bench.now(record.task_hash).prompt
+        return shown is not None and shown.closed
+
+    await until(is_closed)
+    await asyncio.sleep(0.1)
+    await bench.restart()
+    await asyncio.sleep(0.1)
+    assert [bool(shown.outcome) for shown in busy.prompts[first]].count(True) == 1
+    bench.chats[SESSION] = FakeChat(asked=chat.asked, prompts=chat.prompts)
+    await until(lambda: len(bench.chat.asked) == 2)
+    assert [bool(shown.outcome) for shown in chat.prompts[first]].count(True) == 1
+
+
 async def test_questions_are_shown_one_by_one_and_each_is_closed(bench: Bench, until: Until) -> None:
     questions = (Question(question="a?", options=("x", "y")), Question(question="b?", detail="more"))
     record = await bench.open(an_ask(*questions, task=a_task(1)))
