@@ -24,6 +24,7 @@ from bots.web.app import build_app
 from bots.web.guard import Access
 from bots.web.server import WebServer
 from core.archive.decisions import Decisions
+from core.archive.horizon import Horizon
 from core.archive.lineage import Lineage
 from core.archive.store import Store
 from core.chat.port import Chat
@@ -63,6 +64,10 @@ class Door(Protocol):
 
     async def stop(self) -> None:
         """Take nothing more in, and finish what is in hand."""
+        ...
+
+    async def caught_up(self, session: SessionId) -> bool:
+        """Return when it is known what a chat told while nobody listened; whether there was a wait."""
         ...
 
     def chat(self, session: SessionId) -> Chat | None: ...
@@ -106,6 +111,10 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
             platform = platform_of(session)
             return doors[platform][0].chat(session) if platform in doors else None
 
+        async def caught_up(session: SessionId) -> bool:
+            platform = platform_of(session)
+            return platform in doors and await doors[platform][0].caught_up(session)
+
         veil = _veils(settings)[0].over
         showing = Showing(desk, chats, resources.upload, lineage.succeed)
         doors |= _doors(settings, sessions, store, Answers(desk, showing), lineage)
@@ -126,7 +135,9 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
             health.append(taken := Health("runtime", problem=None))
             deliver = Deliver(runtime, store, store, taken)
             rules = settings.wake_rules
-            turns = Turns(runtime, deliver, speaker, store, rules, veil=veil, is_answer=desk.is_answer)
+            turns = Turns(
+                runtime, deliver, speaker, store, rules, veil=veil, is_answer=desk.is_answer, caught_up=caught_up
+            )
             desk.stop_turn = turns.stop
             followers += [deliver, turns]
 
@@ -237,6 +248,8 @@ def _doors(
             rules=settings.discord_allow,
             sessions=sessions,
             health=health,
+            horizon=Horizon(store, "discord"),
+            compared=settings.discord_catchup_messages,
             veil=on_discord,
             answers=answers,
         )

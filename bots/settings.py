@@ -122,6 +122,7 @@ class Settings(BaseSettings):
     discord_allow: Rules = Field(
         default=AllowRules(), description="allow rules with commas, e.g. guild:1234,dm,!user:99"
     )
+    discord_catchup_messages: int = Field(default=200, ge=0, le=10_000, description="a whole number from 0 to 10000")
 
     telegram_token: SecretStr | None = Field(default=None, description="the bot token that BotFather gave")
     telegram_api_url: HttpUrl = Field(default="https://api.telegram.org", description="an http or https URL")

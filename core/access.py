@@ -52,6 +52,11 @@ class AllowRules:
         """Whether a rule lets this in and none keeps it out."""
         return not self.excludes(visit) and not self.including.isdisjoint(_names(visit))
 
+    def may_admit(self, place: Visit) -> bool:
+        """Whether a rule lets in anybody at all in a place of which only the people are not known."""
+        by_person = any(rule.startswith("user:") for rule in self.including)
+        return self.admit(place) or (by_person and not self.excludes(place))
+
 
 def _names(visit: Visit) -> set[str]:
     """Every rule that this visit would match."""

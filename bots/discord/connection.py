@@ -8,7 +8,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import discord
 import yarl
@@ -18,10 +18,21 @@ from discord.http import Route
 from bots.discord.payloads import completed
 from core.clock import milliseconds
 
+if TYPE_CHECKING:
+    from discord.abc import MessageableChannel
+
 LONGEST_LIMIT: Final = 30.0
 """Seconds of a rate limit that the library waits for by itself; longer ones it raises."""
 _LIBRARY: Final = ("discord.client", "discord.gateway", "discord.http", "discord.state")
+_TELLS_SERVERS: Final = frozenset({"READY", "GUILD_CREATE"})
 _ADDRESS: Final = re.compile(r"(https?|wss?)://([^\s/?#'\"]+)[^\s'\"]*")
+
+
+class Told(NamedTuple):
+    """A message, and when it was written in ms, which the library does not keep."""
+
+    message: discord.Message
+    sent_at: int | None
 
 
 class Ear(Protocol):
@@ -41,8 +52,12 @@ class Ear(Protocol):
         """Somebody used a button, a menu or a form; it is to be answered within three seconds."""
         ...
 
-    def on_connect(self) -> None:
-        """READY or RESUMED."""
+    def on_connect(self, *, anew: bool) -> None:
+        """READY, before which nobody listened; or RESUMED, after which nothing is missed."""
+        ...
+
+    def on_servers(self) -> None:
+        """Once after each READY: the servers with their channels are known, but for those that are out of order."""
         ...
 
     def on_disconnect(self) -> None: ...
@@ -81,6 +96,7 @@ class Connection(discord.Client):
         self._ear = ear
         self._payload: Mapping[str, Any] = {}
         self._silent_since: float | None = time.monotonic()
+        self._servers_untold = False
         # The table of parsers that the gateway looks into for each event. Parsing is the last thing done with one: its
         # number is noted and the heartbeat counted by then, so leaving out one event leaves the connection sound.
         parsers = self._connection.parsers
@@ -106,13 +122,31 @@ class Connection(discord.Client):
                 self._ear.on_interaction(interaction)
             case "connect" | "resumed", _:
                 self._silent_since = None
-                self._ear.on_connect()
+                self._servers_untold = event == "connect"
+                self._ear.on_connect(anew=self._servers_untold)
+            case "ready", _:  # those that are not told of by now are out of order
+                self._tell_servers()
             case "disconnect", _:
                 self._silent_since = self._silent_since or time.monotonic()
                 self._ear.on_disconnect()
             case _:
                 pass
         super().dispatch(event, *args, **kwargs)
+
+    def told(self, channel: "MessageableChannel", payload: Mapping[str, Any]) -> "Told | None":
+        """A message that was asked for; None where it cannot be read, which is told as of an event."""
+        try:
+            whole = completed("MESSAGE_CREATE", payload)
+            message = discord.Message(state=self._connection, channel=channel, data=whole)  # pyright: ignore[reportArgumentType] - JSON from outside
+            return Told(message, _sent_at(whole))
+        except Exception as error:  # noqa: BLE001 - one message must not hide those beside it
+            self._ear.on_unread("history", error)
+            return None
+
+    def _tell_servers(self) -> None:
+        if self._servers_untold:
+            self._servers_untold = False
+            self._ear.on_servers()
 
     def _contained(self, kind: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
         """``parse``, but an event that it trips over is told and left out. READY is not: nothing works without it."""
@@ -123,6 +157,8 @@ class Connection(discord.Client):
                     return  # a preview, a pin, a flag, a thread: nobody edited anything
                 self._payload = whole = completed(kind, payload)
                 parse(whole)
+                if kind in _TELLS_SERVERS and not any(guild.unavailable for guild in self.guilds):
+                    self._tell_servers()
             except Exception as error:
                 if kind == "READY":
                     raise

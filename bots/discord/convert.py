@@ -26,6 +26,11 @@ from core.sessions.facts import Retracted, Said
 
 Deletion: TypeAlias = discord.RawMessageDeleteEvent | discord.RawBulkMessageDeleteEvent
 
+Spoken: TypeAlias = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | discord.Thread
+"""What holds messages on a server."""
+Readable: TypeAlias = Spoken | discord.DMChannel | discord.GroupChannel
+"""What holds messages."""
+
 HIDDEN: Final = "[a message whose content Discord does not show to this bot]"
 _EMPTY: Final = "[an empty message]"
 _REPLIES: Final = PLAIN_TYPES - {discord.MessageType.default}
@@ -75,6 +80,15 @@ def messages_deleted(event: Deletion, order: Iterable[int], *, me: Me, now: int)
     ]
 
 
+def message_gone(channel: ChannelId, message: MessageId, *, me: Me, now: int) -> Retracted:
+    """A message of which Discord says, when asked, that there is none. ``now`` is when it said so, in ms."""
+    return Retracted(
+        MessageDeleted(
+            platform="discord", self_id=me.id, channel_id=channel, message_id=message, timestamp=now, inferred=True
+        )
+    )
+
+
 def visit(message: discord.Message) -> Visit:
     """Where a message was written, and by whom."""
     channel = message.channel
@@ -86,6 +100,17 @@ def visit(message: discord.Message) -> Visit:
         guild=guild,
         user=None if author is None else UserId(str(author.id)),
         direct=guild is None,
+    )
+
+
+def visit_of_channel(channel: Readable | discord.ForumChannel) -> Visit:
+    """A channel, DM channel or thread as a place; who speaks there is not known."""
+    direct = isinstance(channel, discord.DMChannel | discord.GroupChannel)
+    return Visit(
+        channel=ChannelId(str(channel.id)),
+        parent=ChannelId(str(channel.parent_id)) if isinstance(channel, discord.Thread) else None,
+        guild=None if direct else str(channel.guild.id),
+        direct=direct,
     )
 
 

@@ -10,6 +10,7 @@ import discord
 import structlog
 
 from bots.discord.answers import Presses
+from bots.discord.catchup import CatchUp
 from bots.discord.connection import Connection, quieten, redirect
 from bots.discord.convert import Deletion, session_of_deletion
 from bots.discord.inbox import Inbox
@@ -19,6 +20,7 @@ from bots.discord.people import Me
 from bots.discord.reading import INTENT, Reader
 from bots.discord.veil import Veil
 from core.access import AllowRules
+from core.archive.horizon import Horizon
 from core.chat.port import Chat
 from core.confirmations.press import Answers
 from core.errors import TokenRefused
@@ -50,8 +52,10 @@ class Inbound:
         rules: AllowRules,
         sessions: Sessions,
         health: Health,
+        horizon: Horizon,
         answers: Answers,
         veil: Veil | None = None,
+        compared: int = 200,
         patience: float = PATIENCE,
     ) -> None:
         self._token = token
@@ -73,6 +77,7 @@ class Inbound:
             holds=self._inbox.holds,
         )
         self._answers = answers
+        self._catch_up = CatchUp(sessions, self._reader, self._inbox, horizon, rules, answers.gone, compared=compared)
         self._presses = Presses(answers, rules.excludes, self._veil, self.on_unread)
         self._connection: Connection | None = None
         self._pause = FIRST_PAUSE
@@ -99,6 +104,7 @@ class Inbound:
         """Take nothing more in, and finish what is in the inbox. Cancelled, it gives up what the disk refuses."""
         self._stopping.set()
         connection = self._connection
+        await self._catch_up.stop()
         await asyncio.gather(self._inbox.settle(), self._presses.settle())
         if connection is not None:
             await _hang_up(connection)
@@ -108,6 +114,10 @@ class Inbound:
         if platform_of(session) != "discord":
             return None
         return Outbound(channel_of(session), self._client, self._links)
+
+    async def caught_up(self, session: SessionId) -> bool:
+        """Return when it is known what happened in a session while nobody listened; whether there was a wait."""
+        return await self._catch_up.caught_up(session)
 
     # --- what happens, called in the order of the wire ------------------------------------------------------------
 
@@ -130,11 +140,17 @@ class Inbound:
         if not self._stopping.is_set():
             self._presses.take(interaction)
 
-    def on_connect(self) -> None:
+    def on_connect(self, *, anew: bool) -> None:
         self._pause = FIRST_PAUSE
         self._troubles.end("connection")
         logger.info("discord_connected")
         self._was_connected = True
+        if anew and not self._stopping.is_set():
+            self._catch_up.hold()
+
+    def on_servers(self) -> None:
+        if self._connection is not None and not self._stopping.is_set():
+            self._catch_up.begin(self._connection, self._me())
 
     def on_disconnect(self) -> None:
         self._troubles.begin("connection", "the connection to Discord is lost; it is tried again")

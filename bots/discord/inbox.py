@@ -1,11 +1,12 @@
 """Facts between the gateway and the disk: in order, in bounds, and kept while the disk refuses.
 
-Discord tells everything once and waits for nobody, so what the disk does not take at once has to wait here.
+Discord tells everything once and waits for nobody, so what the disk does not take at once has to wait here, and so has
+what happens in a channel whose gap is being filled: file order is message order then (contract section 9, "Log").
 """
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import structlog
@@ -15,9 +16,12 @@ from core.health import Troubles
 from core.ids import SessionId
 from core.sessions.directory import Sessions
 from core.sessions.facts import Fact
+from core.sessions.reading import Recorded
 
 MOST_WAITING: Final = 50_000
 """Facts in all sessions together; some 100 MB of long messages."""
+MOST_HELD: Final = 10_000
+"""Of them, those that wait for a gap to be filled; beyond that they go ahead."""
 MOST_TOGETHER: Final = 500
 LONGEST_PAUSE: Final = 30.0
 
@@ -39,6 +43,9 @@ class Inbox:
         self._tasks: dict[SessionId, asyncio.Task[None]] = {}
         self._refused: set[SessionId] = set()
         self._missed = 0
+        self._is_behind: Callable[[SessionId], bool] | None = None
+        self._held: dict[SessionId, list[Fact]] = {}
+        self._holding = 0
 
     def put(self, session: SessionId, facts: Sequence[Fact]) -> None:
         """Take facts behind those taken before. When there is no room for them, that is counted and shown."""
@@ -46,16 +53,48 @@ class Inbox:
             self._overflow(len(facts))
             return
         self._waiting += len(facts)
-        self._queues.setdefault(session, deque()).extend(facts)
-        if session not in self._tasks:
-            self._tasks[session] = asyncio.create_task(self._empty(session), name=f"inbox {session}")
+        if self._is_behind is not None and self._is_behind(session):
+            self._held.setdefault(session, []).extend(facts)
+            self._holding += len(facts)
+            if self._holding > MOST_HELD:
+                self.release_all()
+        else:
+            self._queue(session, facts)
 
     def holds(self, session: SessionId) -> bool:
         """Whether something of this session is not durable yet."""
-        return session in self._tasks
+        return session in self._tasks or session in self._held
+
+    # --- gaps -----------------------------------------------------------------------------------------------------
+
+    def hold(self, is_behind: Callable[[SessionId], bool]) -> None:
+        """From now on what comes for sessions that are behind waits, until it is released."""
+        self._is_behind = is_behind
+
+    @property
+    def held(self) -> Iterable[SessionId]:
+        """The sessions for which something waits, the longest waiting first."""
+        return self._held.keys()
+
+    def release(self, session: SessionId) -> None:
+        """What waits for this session goes ahead."""
+        if (facts := self._held.pop(session, None)) is not None:
+            self._holding -= len(facts)
+            self._queue(session, facts)
+
+    def release_all(self) -> int:
+        """Hold nothing any more. Returns for how many sessions something waited."""
+        self._is_behind = None
+        sessions = list(self._held)
+        for session in sessions:
+            self.release(session)
+        return len(sessions)
+
+    # --- writing --------------------------------------------------------------------------------------------------
 
     async def settle(self) -> None:
         """Wait until everything is durable. Cancelled, it gives up what is left, and says how much that was."""
+        self.release_all()
         try:
             while self._tasks:
                 await asyncio.wait(self._tasks.values())
@@ -65,22 +104,12 @@ class Inbox:
             for task in self._tasks.values():
                 task.cancel()
 
-    async def _empty(self, session: SessionId) -> None:
-        queue = self._queues[session]
-        try:
-            while queue:
-                batch = [queue.popleft() for _ in range(min(len(queue), MOST_TOGETHER))]
-                await self._write(session, batch)
-                self._waiting -= len(batch)
-            self._make_room()
-        finally:
-            del self._queues[session], self._tasks[session]
-
-    async def _write(self, session: SessionId, batch: Sequence[Fact]) -> None:
+    async def write(self, session: SessionId, facts: Sequence[Fact]) -> list[Recorded]:
+        """Write facts now, past those that wait. Returns the lines that were new; waits while the disk refuses."""
         pause = 0.1
         while True:
             try:
-                await self._sessions.of(session).append(batch)
+                recorded = await self._sessions.of(session).append(facts)
             except LogUnavailable as error:
                 if session not in self._refused:
                     logger.warning("log_refused", session=session, waiting=self._waiting, reason=str(error))
@@ -89,20 +118,34 @@ class Inbox:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
             except Exception as error:  # noqa: BLE001 - one fact that trips the writer must not hold up those behind it
-                if len(batch) > 1:
-                    for fact in batch:
-                        await self._write(session, [fact])
-                    return
+                if len(facts) > 1:
+                    return [line for fact in facts for line in await self.write(session, [fact])]
                 self._unread["unwritable"] += 1
                 logger.error(  # noqa: TRY400 - a traceback may hold what was said
                     "discord_event_not_written", session=session, error=type(error).__name__
                 )
-                return
+                return []
             else:
                 self._refused.discard(session)
                 if not self._refused:
                     self._troubles.end("log")
-                return
+                return recorded
+
+    def _queue(self, session: SessionId, facts: Sequence[Fact]) -> None:
+        self._queues.setdefault(session, deque()).extend(facts)
+        if session not in self._tasks:
+            self._tasks[session] = asyncio.create_task(self._empty(session), name=f"inbox {session}")
+
+    async def _empty(self, session: SessionId) -> None:
+        queue = self._queues[session]
+        try:
+            while queue:
+                batch = [queue.popleft() for _ in range(min(len(queue), MOST_TOGETHER))]
+                await self.write(session, batch)
+                self._waiting -= len(batch)
+            self._make_room()
+        finally:
+            del self._queues[session], self._tasks[session]
 
     def _overflow(self, count: int) -> None:
         if not self._missed:

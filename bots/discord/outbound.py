@@ -33,9 +33,9 @@ _REFUSALS: Final = {
     404: ("NotFound", "the channel or message is gone"),
     413: ("TooLarge", "the files are larger than Discord takes; send smaller ones"),
 }
-_FAILURES: Final = (discord.DiscordException, OSError, aiohttp.ClientError, TimeoutError, RuntimeError)
+FAILURES: Final = (discord.DiscordException, OSError, aiohttp.ClientError, TimeoutError, RuntimeError)
 """What a call may raise; RuntimeError is how aiohttp says that its session was closed meanwhile."""
-_UNREADABLE: Final = (KeyError, TypeError, AttributeError, ValueError)
+UNREADABLE: Final = (KeyError, TypeError, AttributeError, ValueError)
 """What the library raises over an answer that is not what Discord documents, as a proxy may give one."""
 
 
@@ -118,9 +118,9 @@ class Outbound:
                 view=view_of(prompt),
                 allowed_mentions=discord.AllowedMentions.none(),
             )
-        except _FAILURES as error:
-            raise _translated(error) from error
-        except _UNREADABLE as error:
+        except FAILURES as error:
+            raise translated(error) from error
+        except UNREADABLE as error:
             raise ChatRefused("Discord's answer cannot be read", name="UnknownOutcome") from error
 
     async def link(self, ref: FileRef, *, fresh: bool) -> Link:
@@ -134,9 +134,9 @@ class Outbound:
         client = self._connected()
         try:
             message = await client.get_partial_messageable(self._channel).fetch_message(int(ref.message_id))
-        except _FAILURES as error:
-            raise _translated(error) from error
-        except _UNREADABLE as error:
+        except FAILURES as error:
+            raise translated(error) from error
+        except UNREADABLE as error:
             raise ChatUnavailable("Discord's answer cannot be read", name="ServerError") from error
         self._links.remember(message)
         found = self._links.find(ref)
@@ -167,9 +167,9 @@ class Outbound:
                     raise
                 # It may be the quoted message that cannot be quoted: a notice, or one we may not read.
                 message = await self._post(client, part, uploads, None, nonce, extras)
-        except _FAILURES as error:
-            raise _translated(error) from error
-        except _UNREADABLE as error:
+        except FAILURES as error:
+            raise translated(error) from error
+        except UNREADABLE as error:
             raise ChatRefused(
                 "Discord's answer cannot be read; it may have been sent", name="UnknownOutcome"
             ) from error
@@ -206,7 +206,7 @@ def _composed(prompt: Prompt) -> Part:
     return compose_prompt(prompt, lambda markup: compose(markup, "element"))
 
 
-def _translated(error: Exception) -> ChatError:
+def translated(error: Exception) -> ChatError:
     """What an error of the library means to somebody who wants to say something."""
     if isinstance(error, discord.RateLimited):
         return ChatUnavailable("Discord wants fewer messages", name="RateLimited", retry_after=error.retry_after)

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
@@ -30,6 +31,10 @@ from core.sessions.facts import Retracted
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
 POLL_SECONDS: Final = 30
+MOST_AT_ONCE: Final = 100
+"""Updates that one answer holds; one with fewer ends the backlog (Bot API, getUpdates)."""
+LONGEST_QUIET: Final = 120.0
+"""Seconds that nobody is woken while a backlog is taken in: a backlog wakes a session once."""
 PATIENCE: Final = 30.0
 """Seconds beyond the poll's own after which an answer is not waited for any longer: the connection died in silence."""
 CLOSE_WITHIN: Final = 5.0
@@ -74,6 +79,8 @@ class Inbound:
         self._offset: int | None = None
         self._pause = FIRST_PAUSE
         self._contested = False
+        self._caught_up = asyncio.Event()
+        self._quiet_until = time.monotonic() + LONGEST_QUIET
         self._taking = asyncio.Lock()
         self._stopping = asyncio.Event()
 
@@ -98,6 +105,16 @@ class Inbound:
         async with self._taking:
             pass
         await self._presses.settle()
+
+    async def caught_up(self, session: SessionId) -> bool:
+        """Return when the backlog is taken in, or that took too long; whether there was a wait."""
+        left = self._quiet_until - time.monotonic()
+        if self._caught_up.is_set() or left <= 0:
+            return False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await self._caught_up.wait()
+        return True
 
     def chat(self, session: SessionId) -> Chat | None:
         """The chat of a Telegram session."""
@@ -138,6 +155,8 @@ class Inbound:
             await connection.initialize()
         self._me = Me(id=UserId(str(connection.bot.id)), username=connection.bot.username)
         self._connection = self._connection or connection
+        self._caught_up.clear()
+        self._quiet_until = time.monotonic() + LONGEST_QUIET
         wait = self._poll_seconds if self._contested else 0  # the first answer tells that all is well
         heard = False
         while not self._stopping.is_set():
@@ -153,6 +172,8 @@ class Inbound:
             wait = self._poll_seconds
             if not await self._take_until_durable(raw_updates):
                 return
+            if len(raw_updates) < MOST_AT_ONCE:
+                self._caught_up.set()
             numbers = [number for number in map(number_of, raw_updates) if number is not None]
             if raw_updates and not numbers:
                 raise _Unnumbered

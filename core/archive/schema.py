@@ -39,6 +39,11 @@ MIGRATIONS: Final = (
         granted_at INTEGER NOT NULL, PRIMARY KEY (session_id, tool, args_hash, granted_by)
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE IF NOT EXISTS horizon (
+        platform TEXT PRIMARY KEY, since INTEGER NOT NULL, complete INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 
 

@@ -12,8 +12,9 @@ from typing import Final, Protocol
 import msgspec
 import structlog
 from msgspec import Raw
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_exponential
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
+from core.backoff import as_asked
 from core.chat.port import Chat, Chats, Mode, Part, Upload, Veil
 from core.clock import now_ms
 from core.codec import raw_json
@@ -241,20 +242,11 @@ async def _send(
     """Send one part, waiting as long as the platform asks for."""
     quote = speech.quote if first else None
     async for attempt in AsyncRetrying(
-        retry=retry_if_exception_type(ChatUnavailable), stop=stop_after_attempt(ATTEMPTS), wait=_pause, reraise=True
+        retry=retry_if_exception_type(ChatUnavailable), stop=stop_after_attempt(ATTEMPTS), wait=as_asked, reraise=True
     ):
         with attempt:
             return await chat.send(part, uploads, quote=quote, thread=speech.thread, nonce=nonce)
     raise AssertionError("tenacity returns or raises")
-
-
-_growing = wait_exponential(multiplier=0.5, max=30)
-
-
-def _pause(state: RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
-    asked = error.retry_after if isinstance(error, ChatUnavailable) else None
-    return asked if asked is not None else _growing(state)
 
 
 def veiled(json: Raw, veil: Veil) -> Raw:

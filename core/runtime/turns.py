@@ -8,7 +8,7 @@ log, then it had its chance, or it is not, then it is still owed.
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -49,7 +49,14 @@ MOST_ORIGINS: Final = 1024
 """Turns of which it is remembered what made them, for what they ask people."""
 
 
+CaughtUp = Callable[[SessionId], Awaitable[bool]]
+"""Returns when it is known what a chat told while nobody listened, or that took too long; whether there was a wait."""
+
 logger = structlog.get_logger()
+
+
+async def told_at_once(_session: SessionId) -> bool:
+    return False
 
 
 class Turns:
@@ -67,6 +74,7 @@ class Turns:
         *,
         veil: Veil = str,
         is_answer: IsAnswer = nothing_asked,
+        caught_up: CaughtUp = told_at_once,
         at_once: int = MOST_AT_ONCE,
     ) -> None:
         self._runtime = runtime
@@ -78,6 +86,7 @@ class Turns:
         self._places = asyncio.Semaphore(at_once)
         self._since = now_ms()
         self._is_answer = is_answer
+        self._caught_up = caught_up
         self._origins: OrderedDict[tuple[SessionId, TurnId], Origin] = OrderedDict()
         self._calls: dict[tuple[SessionId, TurnId], asyncio.Future[Answer]] = {}
         self._stopped: dict[TurnId, TaskHash] = {}
@@ -141,6 +150,8 @@ class Turns:
 
     async def _is_due(self, session: Session, outlook: Outlook) -> bool:
         """Wait for what has to come first. False: look again, as something may have come meanwhile."""
+        if await self._caught_up(session.id):
+            return False  # what was missed wakes once, together with what came since
         quiet = outlook.album_until - now_ms()
         if quiet > 0:
             await asyncio.sleep(quiet / 1000)

@@ -129,6 +129,13 @@ class Sessions:
             except FileNotFoundError:
                 continue
 
+    def touched_at(self, session: SessionId) -> float:
+        """When its log was last written to, in Unix seconds; 0 where there is none. Blocks."""
+        try:
+            return (self.folder(session) / "events.jsonl").stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
+
     async def close(self) -> None:
         """Wait until what was handed in is durable or refused."""
         while self._tasks:

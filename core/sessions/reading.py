@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 import structlog
 
 from core.codec import decode
-from core.entries import AnyEntry, fact_of
+from core.entries import AnyEntry, MessageCreated, MessageDeleted, fact_of
 from core.errors import InvalidEntry, UnknownEntry
 from core.ids import EntryId, SessionId
 from core.log.port import Line, Log
 from core.sessions.receipts import Receipt
-from core.sessions.state import MessageKey
+from core.sessions.state import MessageKey, key_of, number_of
 
 CHUNK_BYTES: Final = 256 * 1024
 MOST_REPORTED: Final = 64
@@ -27,6 +27,13 @@ class Recorded(NamedTuple):
     start: int
     end: int
     raw: bytes
+
+
+class Newest(NamedTuple):
+    """The end of a log: the highest message number that stands in it, 0 for none, and messages, newest first."""
+
+    highest: int
+    standing: list[MessageKey]
 
 
 class Reading:
@@ -72,6 +79,25 @@ class Reading:
         found = [recorded for line in lines if (recorded := self._decode(line)) is not None]
         return [recorded for recorded in reversed(found) if _is_about(recorded.entry, key)]
 
+    def newest_messages(self, most: int) -> Newest:
+        """The newest messages, as far back as so many that were not taken back. Blocks."""
+        standing: dict[MessageKey, None] = {}
+        gone: set[MessageKey] = set()
+        highest = 0
+        for recorded in self.read_back():
+            fact = fact_of(recorded.entry)
+            if not isinstance(fact, MessageCreated | MessageDeleted):
+                continue
+            key = key_of(fact)
+            highest = max(highest, number_of(key.message_id))
+            if isinstance(fact, MessageDeleted):
+                gone.add(key)
+            elif key not in gone:
+                standing[key] = None
+            if len(standing) >= most:
+                break
+        return Newest(highest, list(standing))
+
     async def position_after(self, entry: EntryId) -> int:
         """The position after an entry. Raises `UnknownEntry`."""
         return (await asyncio.to_thread(self._find, entry)).end
@@ -112,12 +138,18 @@ class Reading:
     def _resume(self, receipt: Receipt) -> int:
         if receipt.position <= self._log.size:
             before = next(self.read_back(receipt.position), None)
-            if before is not None and before.entry.id == receipt.entry:
+            # Where lines before it were taken out, the position may lie within a later line.
+            if before is not None and before.entry.id == receipt.entry and before.end == receipt.position:
                 return receipt.position
         try:
             return self._find(receipt.entry).end
         except UnknownEntry:
-            return 0
+            return self._past_damage(receipt.position)
+
+    def _past_damage(self, position: int) -> int:
+        """The position itself where its line stands there still, though nobody can read it any more; else 0."""
+        line = next(self._log.read_back(position), None) if position <= self._log.size else None
+        return position if line is not None and line.end == position and self._decode(line) is None else 0
 
     def _decode(self, line: Line) -> Recorded | None:
         try:

@@ -9,6 +9,7 @@ from bots.discord.inbound import Inbound
 from bots.sandbox.discord import DiscordSandbox
 from bots.sandbox.discord.model import Channel
 from core.access import AllowRules
+from core.archive.horizon import Heard, Horizon
 from core.chat.port import Chat
 from core.confirmations.folder import Folder
 from core.entries import Attachment, CustomMessage, MessageCreated, MessageDeleted
@@ -22,6 +23,19 @@ from tests.flows.asked import Asked
 Fact = MessageCreated | MessageDeleted | Attachment
 
 
+class Watched(Horizon):
+    """Tells when everything that was missed has been asked for."""
+
+    def __init__(self, house: House) -> None:
+        super().__init__(house.store, "discord")
+        self.complete = asyncio.Event()
+
+    async def put(self, heard: Heard) -> None:
+        await super().put(heard)
+        if heard.complete:
+            self.complete.set()
+
+
 @dataclass(frozen=True)
 class Door:
     """The adapter as it runs; ``task`` ends with what ended it."""
@@ -31,6 +45,11 @@ class Door:
     sessions: Sessions
     task: asyncio.Task[None]
     asked: Asked
+    horizon: Watched
+
+    async def caught_up(self) -> None:
+        async with asyncio.timeout(20):
+            await self.horizon.complete.wait()
 
     def facts(self, channel: Channel) -> list[Fact]:
         """What the log of a channel holds."""
@@ -71,6 +90,7 @@ async def door_on(
     allow: str = "*",
     token: str | None = None,
     patience: float = 60.0,
+    compared: int = 200,
     ready: bool = True,
     runtime: Runtime | None = None,
     admins: Sequence[str] = (),
@@ -83,6 +103,7 @@ async def door_on(
     asked = await Asked.over(
         house, lambda session: inbound and inbound.chat(session), runtime=runtime, admins=who, folder=folder
     )
+    horizon = Watched(house)
     inbound = Inbound(
         token or sandbox.token,
         api_url=sandbox.api_url,
@@ -91,7 +112,9 @@ async def door_on(
         rules=AllowRules.parse(allow),
         sessions=house.sessions,
         health=health,
+        horizon=horizon,
         answers=asked.answers,
+        compared=compared,
         patience=patience,
     )
     task = asyncio.create_task(inbound.run(), name="discord")
@@ -99,7 +122,7 @@ async def door_on(
         async with asked.at_work():
             if ready:
                 await sandbox.connected()
-            yield Door(inbound, health, house.sessions, task, asked)
+            yield Door(inbound, health, house.sessions, task, asked, horizon)
     finally:
         async with asyncio.timeout(8):
             await inbound.stop()

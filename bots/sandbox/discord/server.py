@@ -235,6 +235,10 @@ class DiscordSandbox:
         """Let requests wait before anything happens."""
         self._add(Fault(route, times, delay=seconds))
 
+    def recover(self) -> None:
+        """Let no request fail any more."""
+        self._guard.faults.pending.clear()
+
     def expire_links(self, status: int = 404) -> None:
         """Let all attachment links given out so far die; asked for again, a message has living ones."""
         self._cdn.dead_status = status

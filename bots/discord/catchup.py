@@ -1,0 +1,306 @@
+"""What happened while nobody listened: asked for after every READY, channel by channel.
+
+Discord replays nothing to a new gateway session (Gateway, Resuming). Until the gap of a session is filled, what Discord
+tells of it live waits, so that file order is message order, and nobody is woken in it: a catch-up wakes once.
+"""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Final
+
+import discord
+import structlog
+
+from bots.discord.connection import Connection
+from bots.discord.convert import Readable, Spoken, visit_of_channel
+from bots.discord.gaps import Gaps, Gone, Summary
+from bots.discord.history import History, Parent, archived_threads, find_channel
+from bots.discord.inbox import Inbox
+from bots.discord.people import Me
+from bots.discord.reading import Reader
+from core.access import AllowRules
+from core.archive.horizon import Heard, Horizon
+from core.errors import ChatRefused, ChatUnavailable
+from core.ids import SessionId, channel_of, discord_session, platform_of
+from core.sessions.directory import Sessions
+
+LONGEST_HOLD: Final = 30.0
+"""Seconds that live events wait for their session's gap (contract section 9, "Log")."""
+LONGEST_QUIET: Final = 120.0
+"""Seconds that nobody is woken in a session whose gap is not filled."""
+AT_ONCE: Final = 8
+"""Channels that are asked about at the same time; the library keeps to Discord's limits."""
+_OVERLAP: Final = 60_000 << 22
+"""A minute, in the numbers of messages: one may be so much older than the newest in the logs and missing in its own,
+as a crash kept it out."""
+
+logger = structlog.get_logger()
+
+
+class CatchUp:
+    """Discord's past. ``compared`` is how many of a channel's newest messages are looked at again for changes."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        reader: Reader,
+        inbox: Inbox,
+        horizon: Horizon,
+        rules: AllowRules,
+        gone: Gone,
+        *,
+        compared: int,
+    ) -> None:
+        self._sessions = sessions
+        self._reader = reader
+        self._inbox = inbox
+        self._horizon = horizon
+        self._rules = rules
+        self._gone = gone
+        self._compared = compared
+        self._round: asyncio.Task[None] | None = None
+        self._giving_up: asyncio.TimerHandle | None = None
+        self._summary = Summary()
+        # Sessions whose gap is open, and those that were not compared yet; None: it is not known which.
+        self._unfilled: set[SessionId] | None = None
+        self._behind: set[SessionId] | None = None
+        self._quiet_until = time.monotonic() + LONGEST_QUIET
+        self._moved = asyncio.Event()
+
+    def hold(self) -> None:
+        """READY: what Discord tells now comes after what it has not told."""
+        self._break_off()
+        self._unfilled = self._behind = None
+        self._quiet_until = time.monotonic() + LONGEST_QUIET
+        self._summary = Summary()
+        self._inbox.hold(lambda session: self._unfilled is None or session in self._unfilled)
+        self._giving_up = asyncio.get_running_loop().call_later(LONGEST_HOLD, self._go_ahead)
+
+    def begin(self, connection: Connection, me: Me) -> None:
+        """The channels are known: ask what happened in them."""
+        self._round = asyncio.create_task(self._catch_up(connection, me), name="discord catch-up")
+
+    async def stop(self) -> None:
+        """End it where it stands; the next start goes on from there."""
+        ending = self._break_off()
+        if ending is not None:
+            await asyncio.wait({ending})
+        self._done()
+
+    async def caught_up(self, session: SessionId) -> bool:
+        """Return when it is known what happened in a session, or that took too long; whether there was a wait."""
+        waited = False
+        while self._behind is None or session in self._behind:
+            left = self._quiet_until - time.monotonic()
+            if left <= 0:
+                break
+            waited = True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._moved.wait()
+        return waited
+
+    # --- one round ------------------------------------------------------------------------------------------------
+
+    async def _catch_up(self, connection: Connection, me: Me) -> None:
+        heard, now = await self._heard(), _newest_of(connection)
+        await self._note(heard._replace(complete=False) if heard else Heard(now, complete=True))
+        places = await asyncio.to_thread(lambda: dict(self._places(connection)))
+        self._unfilled, self._behind = set(places), set(places)
+        for session in list(self._inbox.held):
+            if session not in places:
+                self._inbox.release(session)
+        work = Gaps(self._reader, self._inbox, me, self._gone, self._summary)
+        async with asyncio.TaskGroup() as workers:
+            for number in range(AT_ONCE):
+                workers.create_task(self._work(places, heard, work, connection), name=f"discord catch-up {number}")
+        if heard is not None:
+            await self._work_on_archived(connection, heard, work)
+        if heard is not None and not self._summary.unanswered:
+            await self._note(Heard(max(now, heard.since), complete=True))
+        self._done()
+        self._report()
+
+    async def _work(
+        self, places: dict[SessionId, Readable | None], heard: Heard | None, gaps: Gaps, connection: Connection
+    ) -> None:
+        """Go through the places, those first in which something waits."""
+        while places:
+            waiting = next((session for session in self._inbox.held if session in places), None)
+            session = waiting or next(iter(places))
+            channel = places.pop(session)
+            await self._work_on(session, channel, heard, gaps, connection)
+
+    async def _work_on(
+        self, session: SessionId, channel: Readable | None, heard: Heard | None, gaps: Gaps, connection: Connection
+    ) -> None:
+        try:
+            known = await asyncio.to_thread(self._sessions.of(session).newest_messages, max(self._compared, 1))
+            start = _start(known.highest, heard)
+            if not known.highest and (start is None or _is_quiet(channel, start)):
+                return
+            channel = channel or await find_channel(connection, int(channel_of(session)))
+            history = History(connection, channel)
+            if start is not None and self._rules.may_admit(visit_of_channel(channel)):
+                await gaps.fill(session, history, start)
+            self._filled(session)
+            if self._compared and known.standing:
+                await gaps.compare(session, history, known.standing)
+            if _hides_its_past(channel):
+                self._refused(session, "the bot may not read its message history; give it the right to")
+        except ChatRefused as error:
+            self._refused(session, str(error))
+        except ChatUnavailable as error:
+            self._summary.unanswered += 1
+            logger.warning("discord_channel_unanswered", session=session, reason=str(error))
+        finally:
+            self._filled(session)
+            if self._behind is not None:
+                self._behind.discard(session)
+            self._tell()
+
+    async def _work_on_archived(self, connection: Connection, heard: Heard, gaps: Gaps) -> None:
+        """Threads that began and were archived while nobody listened."""
+        since = discord.utils.snowflake_time(heard.since)
+        parents = [channel for guild in connection.guilds for channel in guild.channels if isinstance(channel, Parent)]
+        for parent in parents:
+            if not self._rules.may_admit(visit_of_channel(parent)):
+                continue
+            try:
+                async for thread in archived_threads(parent, since):
+                    session = discord_session(thread.id)
+                    if not self._sessions.exists(session):
+                        await self._work_on(session, thread, heard, gaps, connection)
+            except ChatRefused as error:
+                self._refused(discord_session(parent.id), str(error))
+            except ChatUnavailable as error:
+                self._summary.unanswered += 1
+                logger.warning("discord_threads_unanswered", channel=parent.id, reason=str(error))
+
+    def _refused(self, session: SessionId, reason: str) -> None:
+        if session not in self._summary.unreadable:
+            self._summary.unreadable.add(session)
+            logger.warning("discord_channel_unreadable", session=session, reason=reason)
+
+    def _places(self, connection: Connection) -> Iterator[tuple[SessionId, Readable | None]]:
+        """Where something may have happened: channels that Discord tells of, the liveliest first, then the others that
+        there are logs of. Blocks."""
+        logged = {session for session in self._sessions.ids() if platform_of(session) == "discord"}
+        for channel in sorted(_channels(connection), key=lambda channel: channel.last_message_id or 0, reverse=True):
+            session = discord_session(channel.id)
+            if session in logged or self._rules.may_admit(visit_of_channel(channel)):
+                logged.discard(session)
+                yield session, channel
+        for session in logged:
+            yield session, None
+
+    # --- what was heard -------------------------------------------------------------------------------------------
+
+    async def _heard(self) -> Heard | None:
+        """Up to where everything was heard; None where nothing ever was."""
+        newest = await asyncio.to_thread(self._newest_logged)
+        try:
+            noted = await self._horizon.read()
+        except sqlite3.Error as error:
+            logger.warning("discord_horizon_unread", reason=str(error))
+            noted = None
+        if noted is None:
+            return Heard(newest - _OVERLAP, complete=True) if newest else None
+        return Heard(max(noted.since, newest - _OVERLAP), complete=True) if noted.complete else noted
+
+    def _newest_logged(self) -> int:
+        """The newest message in any log. A log that was not written to since it was said holds no newer one. Blocks."""
+        logs = [(self._sessions.touched_at(session), session) for session in self._sessions.ids()]
+        newest = 0
+        for touched_at, session in sorted(logs, reverse=True):
+            if platform_of(session) != "discord":
+                continue
+            if newest and discord.utils.snowflake_time(newest).timestamp() > touched_at:
+                break
+            newest = max(newest, self._sessions.of(session).newest_messages(1).highest)
+        return newest
+
+    async def _note(self, heard: Heard) -> None:
+        try:
+            await self._horizon.put(heard)
+        except sqlite3.Error as error:  # a crash before it succeeds may then leave a gap in a channel without a log
+            logger.warning("discord_horizon_not_noted", reason=str(error))
+
+    # --- what waits -----------------------------------------------------------------------------------------------
+
+    def _filled(self, session: SessionId) -> None:
+        if self._unfilled is not None:
+            self._unfilled.discard(session)
+        self._inbox.release(session)
+
+    def _go_ahead(self) -> None:
+        self._summary.went_ahead = self._inbox.release_all()
+
+    def _done(self) -> None:
+        self._inbox.release_all()
+        self._unfilled, self._behind = set(), set()
+        self._break_off()
+        self._tell()
+
+    def _break_off(self) -> asyncio.Task[None] | None:
+        """Let go of the timer and the task, which is cancelled unless it is the one that calls."""
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+        ending, self._round, self._giving_up = self._round, None, None
+        if ending is not None and ending is not asyncio.current_task():
+            ending.cancel()
+        return ending
+
+    def _tell(self) -> None:
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
+
+    def _report(self) -> None:
+        told = self._summary
+        logger.info(
+            "discord_caught_up",
+            recovered=told.recovered,
+            edited=told.edited,
+            deleted=told.deleted,
+            unreadable=len(told.unreadable),
+            too_old=told.too_old,
+            unanswered=told.unanswered,
+            went_ahead=told.went_ahead,
+            seconds=round(time.monotonic() - told.began, 1),
+        )
+
+
+def _start(logged: int, heard: Heard | None) -> int | None:
+    """Behind which message a session's gap begins; None where nothing was ever heard that something could follow."""
+    if not logged:
+        return heard.since if heard is not None else None
+    return logged if heard is None or heard.complete else min(logged, heard.since)
+
+
+def _is_quiet(channel: Readable | None, start: int) -> bool:
+    """Whether Discord says that nothing was written behind a message."""
+    newest = channel.last_message_id if isinstance(channel, Spoken) else None
+    return newest is not None and newest <= start
+
+
+def _hides_its_past(channel: Readable) -> bool:
+    """Whether Discord answers for want of a right as if nothing had been said (Get Channel Messages)."""
+    if not isinstance(channel, Spoken) or channel.guild.me is None:  # pyright: ignore[reportUnnecessaryComparison] - a server may leave us out
+        return False
+    return not channel.permissions_for(channel.guild.me).read_message_history
+
+
+def _newest_of(connection: Connection) -> int:
+    """The number of the newest message that Discord tells of; where it tells of none, that of one written now."""
+    newest = max((channel.last_message_id or 0 for channel in _channels(connection)), default=0)
+    return newest or discord.utils.time_snowflake(datetime.now(UTC))
+
+
+def _channels(connection: Connection) -> list[Spoken]:
+    """The channels and active threads of all servers that hold messages."""
+    known = [channel for guild in connection.guilds for channel in (*guild.channels, *guild.threads)]
+    return [channel for channel in known if isinstance(channel, Spoken)]
