@@ -249,7 +249,7 @@ def _doors(
             sessions=sessions,
             health=health,
             horizon=Horizon(store, "discord"),
-            compared=settings.discord_catchup_messages,
+            limits=bots.discord.inbound.Limits(compared=settings.discord_catchup_messages),
             veil=on_discord,
             answers=answers,
         )

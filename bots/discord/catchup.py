@@ -65,6 +65,7 @@ class CatchUp:
         self._round: asyncio.Task[None] | None = None
         self._giving_up: asyncio.TimerHandle | None = None
         self._summary = Summary()
+        self._lost: int | None = None
         # Sessions whose gap is open, and those that were not compared yet; None: it is not known which.
         self._unfilled: set[SessionId] | None = None
         self._behind: set[SessionId] | None = None
@@ -83,6 +84,11 @@ class CatchUp:
     def begin(self, connection: Connection, me: Me) -> None:
         """The channels are known: ask what happened in them."""
         self._round = asyncio.create_task(self._catch_up(connection, me), name="discord catch-up")
+
+    def lose(self, message: int | None) -> None:
+        """Something that was told live could not be kept; ``message`` is the first message among it."""
+        if message is not None:
+            self._lost = min(self._lost or message, message)
 
     async def stop(self) -> None:
         """End it where it stands; the next start goes on from there."""
@@ -121,6 +127,7 @@ class CatchUp:
         if heard is not None:
             await self._work_on_archived(connection, heard, work)
         if heard is not None and not self._summary.unanswered:
+            self._lost = None
             await self._note(Heard(max(now, heard.since), complete=True))
         self._done()
         self._report()
@@ -209,8 +216,13 @@ class CatchUp:
             logger.warning("discord_horizon_unread", reason=str(error))
             noted = None
         if noted is None:
-            return Heard(newest - _OVERLAP, complete=True) if newest else None
-        return Heard(max(noted.since, newest - _OVERLAP), complete=True) if noted.complete else noted
+            noted = Heard(newest - _OVERLAP, complete=True) if newest else None
+        elif noted.complete:
+            noted = Heard(max(noted.since, newest - _OVERLAP), complete=True)
+        if self._lost is not None:
+            since = self._lost - 1
+            noted = Heard(min(since, noted.since) if noted is not None else since, complete=False)
+        return noted
 
     def _newest_logged(self) -> int:
         """The newest message in any log. A log that was not written to since it was said holds no newer one. Blocks."""

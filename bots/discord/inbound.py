@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 import aiohttp
 import discord
@@ -13,7 +13,7 @@ from bots.discord.answers import Presses
 from bots.discord.catchup import CatchUp
 from bots.discord.connection import Connection, quieten, redirect
 from bots.discord.convert import Deletion, session_of_deletion
-from bots.discord.inbox import Inbox
+from bots.discord.inbox import MOST_WAITING, Inbox
 from bots.discord.media import session_of
 from bots.discord.outbound import Links, Outbound
 from bots.discord.people import Me
@@ -39,6 +39,18 @@ PATIENCE: Final = 60.0
 logger = structlog.get_logger()
 
 
+class Limits(NamedTuple):
+    """How many messages of a channel are compared in a catch-up, how many facts wait for the disk, and for how many
+    seconds a connection is waited for."""
+
+    compared: int = 200
+    most_waiting: int = MOST_WAITING
+    patience: float = PATIENCE
+
+
+USUAL_LIMITS: Final = Limits()
+
+
 class Inbound:
     """Discord, coming in. `run` until `stop`; `chat` speaks in the other direction."""
 
@@ -55,16 +67,15 @@ class Inbound:
         horizon: Horizon,
         answers: Answers,
         veil: Veil | None = None,
-        compared: int = 200,
-        patience: float = PATIENCE,
+        limits: Limits = USUAL_LIMITS,
     ) -> None:
         self._token = token
         self._addresses = (api_url, gateway_url)
-        self._patience = patience
+        self._patience = limits.patience
         self._unread = health.unread
         self._troubles = Troubles(health)
         self._troubles.begin("connection", "Discord is not connected yet")
-        self._inbox = Inbox(sessions, self._troubles, health.unread)
+        self._inbox = Inbox(sessions, self._troubles, health.unread, make_up=self._make_up, most=limits.most_waiting)
         self._links = Links(cdn_hosts)
         self._veil = veil or Veil(cdn_hosts)
         self._reader = Reader(
@@ -77,7 +88,9 @@ class Inbound:
             holds=self._inbox.holds,
         )
         self._answers = answers
-        self._catch_up = CatchUp(sessions, self._reader, self._inbox, horizon, rules, answers.gone, compared=compared)
+        self._catch_up = CatchUp(
+            sessions, self._reader, self._inbox, horizon, rules, answers.gone, compared=limits.compared
+        )
         self._presses = Presses(answers, rules.excludes, self._veil, self.on_unread)
         self._connection: Connection | None = None
         self._pause = FIRST_PAUSE
@@ -169,6 +182,13 @@ class Inbound:
     def _hand_over(self, session: SessionId, facts: Sequence[Fact]) -> None:
         if facts and not self._stopping.is_set():
             self._inbox.put(session, facts)
+
+    def _make_up(self, message: int | None) -> None:
+        """What found no room in the inbox is asked for: at once, or when the connection is back."""
+        self._catch_up.lose(message)
+        if self._client() is not None and not self._stopping.is_set():
+            self._catch_up.hold()
+            self.on_servers()
 
     def _parent(self, channel: int) -> ChannelId | None:
         """The channel of a thread, as far as the library knows the thread."""

@@ -15,8 +15,9 @@ from core.errors import LogUnavailable
 from core.health import Troubles
 from core.ids import SessionId
 from core.sessions.directory import Sessions
-from core.sessions.facts import Fact
+from core.sessions.facts import Fact, Said
 from core.sessions.reading import Recorded
+from core.sessions.state import number_of
 
 MOST_WAITING: Final = 50_000
 """Facts in all sessions together; some 100 MB of long messages."""
@@ -32,8 +33,15 @@ class Inbox:
     """One ordered queue and one task for each session that is behind; none for the others."""
 
     def __init__(
-        self, sessions: Sessions, troubles: Troubles, unread: Counter[str], *, most: int = MOST_WAITING
+        self,
+        sessions: Sessions,
+        troubles: Troubles,
+        unread: Counter[str],
+        *,
+        make_up: Callable[[int | None], None],
+        most: int = MOST_WAITING,
     ) -> None:
+        """``make_up`` is called when there is room again, with the number of the first message that found none."""
         self._sessions = sessions
         self._troubles = troubles
         self._unread = unread
@@ -42,7 +50,9 @@ class Inbox:
         self._queues: dict[SessionId, deque[Fact]] = {}
         self._tasks: dict[SessionId, asyncio.Task[None]] = {}
         self._refused: set[SessionId] = set()
+        self._make_up = make_up
         self._missed = 0
+        self._first_missed: int | None = None
         self._is_behind: Callable[[SessionId], bool] | None = None
         self._held: dict[SessionId, list[Fact]] = {}
         self._holding = 0
@@ -50,7 +60,7 @@ class Inbox:
     def put(self, session: SessionId, facts: Sequence[Fact]) -> None:
         """Take facts behind those taken before. When there is no room for them, that is counted and shown."""
         if self._waiting + len(facts) > self._most:
-            self._overflow(len(facts))
+            self._overflow(facts)
             return
         self._waiting += len(facts)
         if self._is_behind is not None and self._is_behind(session):
@@ -147,15 +157,19 @@ class Inbox:
         finally:
             del self._queues[session], self._tasks[session]
 
-    def _overflow(self, count: int) -> None:
+    def _overflow(self, facts: Sequence[Fact]) -> None:
         if not self._missed:
             logger.error("discord_inbox_full", waiting=self._waiting)
-        self._missed += count
-        self._unread["inbox full"] += count
-        sentence = f"{self._missed} Discord events found no room while the log took nothing, and are not recorded"
+        self._missed += len(facts)
+        self._unread["inbox full"] += len(facts)
+        said = [fact.message for fact in facts if isinstance(fact, Said) and fact.edited_at is None]
+        if said and self._first_missed is None:
+            self._first_missed = number_of(said[0].message_id)
+        sentence = f"{self._missed} Discord events found no room while the log took nothing; they are asked for later"
         self._troubles.begin("inbox", f"{sentence}; free the disk")
 
     def _make_room(self) -> None:
         if self._missed and self._waiting <= self._most // 2:
-            self._missed = 0
+            first, self._first_missed, self._missed = self._first_missed, None, 0
             self._troubles.end("inbox")
+            self._make_up(first)

@@ -17,8 +17,12 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FENCE: Final = 3
 """Backticks from which on code is a block."""
 
+_PLAIN: Final = r"[^\\`<@\[*_~|h]*+(?:h(?!ttps?://)[^\\`<@\[*_~|h]*+)*+"
+"""A run in which no token begins."""
+_ALL_PLAIN: Final = re.compile(_PLAIN)
 _TOKEN: Final = re.compile(
-    r"\\(?P<escaped>[!-/:-@\[-`{-~])"
+    rf"(?P<plain>{_PLAIN})"
+    r"(?:\\(?P<escaped>[!-/:-@\[-`{-~])"
     r"|(?P<ticks>`+)"
     r"|<@!?(?P<user>\d{1,20})>"
     r"|<@&(?P<role>\d{1,20})>"
@@ -31,6 +35,8 @@ _TOKEN: Final = re.compile(
     r"|(?P<address>https?://[^\s<>*|~`\\]++)"
     r"|\[(?P<shown>[^\[\]\n]++)\]\(<?(?P<target>https?://[^\s<>()]++)>?\)"
     r"|(?P<style>\*+|_+|~~|\|\|)"
+    r"|(?P<other>.))?",
+    re.DOTALL,
 )
 _TICKS: Final = re.compile("`+")
 _LANGUAGE: Final = re.compile(r"([A-Za-z0-9_+.#-]{1,32}+)\n")
@@ -45,6 +51,11 @@ class Names:
     roles: Mapping[str, str] = field(default_factory=dict[str, str])
     channels: Mapping[str, str] = field(default_factory=dict[str, str])
     everyone: bool = False
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text, as most are, is no more than it seems: `read_markdown` gives it back as it is."""
+    return ">" not in text and _ALL_PLAIN.fullmatch(text) is not None
 
 
 def read_markdown(text: str, names: Names) -> list[Node]:
@@ -120,10 +131,9 @@ class _Inline:
 
     def read(self) -> list[Node]:
         position = 0
-        while (token := _TOKEN.search(self._text, position)) is not None:
-            self._add(self._text[position : token.start()])
-            position = self._take(token)
-        self._add(self._text[position:])
+        while (token := _TOKEN.match(self._text, position)) is not None and token.end() > position:
+            self._add(token["plain"])
+            position = self._take(token, token.end("plain"))
         while len(self._open) > 1:
             self._leave_unclosed()
         return joined(self._open[0].children)
@@ -132,26 +142,27 @@ class _Inline:
         if node:
             self._open[-1].children.append(node)
 
-    def _take(self, token: re.Match[str]) -> int:
-        """Add what a token stands for; returns where to read on."""
-        kind = token.lastgroup or ""
+    def _take(self, token: re.Match[str], start: int) -> int:
+        """Add what a token that begins at ``start`` stands for; returns where to read on."""
+        kind, end = token.lastgroup or "", token.end()
         match kind:
+            case "plain":
+                pass
             case "ticks":
-                return self._take_code(token)
+                return self._take_code(start, end)
             case "style":
-                for marker in self._markers(token[0]):
-                    self._take_style(marker, token)
-            case "target" if not self._links:
-                self._add(token[0])
-            case "target":
+                for marker in self._markers(token["style"]):
+                    self._take_style(marker, start, end)
+            case "target" if self._links:
                 shown = _Inline(token["shown"], self._names, links=False).read()
                 self._add(Element("a", {"href": token["target"]}, tuple(shown)))
+            case "target":
+                self._add(self._text[start:end])
             case _:
-                self._add(self._entity(kind, token))
-        return token.end()
+                self._add(self._entity(kind, token[kind], token))
+        return end
 
-    def _entity(self, kind: str, token: re.Match[str]) -> Node:  # noqa: PLR0911 - a table, with a line for each token
-        value = token[kind] if kind else ""
+    def _entity(self, kind: str, value: str, token: re.Match[str]) -> Node:
         match kind:
             case "user":
                 return _named("at", "id", value, self._names.users)
@@ -164,16 +175,17 @@ class _Inline:
             case "everyone" if self._names.everyone:
                 return Element("at", {"type": "all"})
             case "time":
-                return _moment(value) or token[0]
+                return _moment(value) or token[0][len(token["plain"]) :]
             case _:
                 return value
 
-    def _take_code(self, opening: re.Match[str]) -> int:
-        size, start = len(opening[0]), opening.end()
+    def _take_code(self, opening: int, start: int) -> int:
+        """Code begins at ``start``, behind the backticks at ``opening``."""
+        size = start - opening
         runs = self._runs.get(size, [])
         index = bisect_left(runs, start)
         if index == len(runs):
-            self._add(opening[0])
+            self._add(self._text[opening:start])
             return start
         code, end = self._text[start : runs[index]], runs[index] + size
         if size < _FENCE:
@@ -184,7 +196,7 @@ class _Inline:
             shown = body.strip("\n") or body
             self._add(Element("code-block", {"lang": language[1]} if language else {}, (shown,)))
         else:
-            self._add(self._text[opening.start() : end])
+            self._add(self._text[opening:end])
         return end
 
     def _markers(self, run: str) -> list[str]:
@@ -197,9 +209,9 @@ class _Inline:
         inside = next((frame.marker for frame in reversed(self._open) if frame.marker.startswith(single)), "")
         return [single, single * 2] if inside == single else [single * 2, single]
 
-    def _take_style(self, marker: str, token: re.Match[str]) -> None:
-        before = self._text[token.start() - 1 : token.start()]
-        after = self._text[token.end() : token.end() + 1]
+    def _take_style(self, marker: str, start: int, end: int) -> None:
+        before = self._text[start - 1 : start]
+        after = self._text[end : end + 1]
         loose = marker == "||"
         if any(frame.marker == marker for frame in self._open):
             closes = loose or (before != "" and not before.isspace() and not (marker == "_" and _is_word(after)))

@@ -2,6 +2,10 @@
 
 import re
 from collections.abc import Callable, Collection
+from typing import Final
+
+_OWN: Final = "discord"
+"""A part of the name of every host of Discord's own."""
 
 
 class Veil:
@@ -13,6 +17,7 @@ class Veil:
 
     def __init__(self, hosts: Collection[str], *, beside: Callable[[str], str] = str) -> None:
         self._beside = beside
+        self._others = [host.casefold() for host in hosts if _OWN not in host]
         named = "".join(f"|{re.escape(host)}" for host in hosts)
         self._links = re.compile(
             r"(?:https?:)?(?://)?(?:[^\s/<>|()\"`\\@]{1,200}@)?(?<![\w-])"
@@ -25,7 +30,14 @@ class Veil:
 
     def over(self, text: str) -> str:
         """``text`` with each such link replaced. Markup and JSON stay well-formed: no quote or bracket is taken."""
-        return self._beside(self._links.sub(_in_words, text) if "/" in text else text)
+        return self._beside(self._links.sub(_in_words, text) if self._may_hold(text) else text)
+
+    def _may_hold(self, text: str) -> bool:
+        """Whether it is worth looking closer, which for most messages it is not."""
+        if "/" not in text:
+            return False
+        folded = text.casefold()
+        return _OWN in folded or any(host in folded for host in self._others)
 
 
 def _in_words(link: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from bots.discord.inbound import Inbound
+from bots.discord.inbound import USUAL_LIMITS, Inbound, Limits
 from bots.sandbox.discord import DiscordSandbox
 from bots.sandbox.discord.model import Channel
 from core.access import AllowRules
@@ -89,8 +89,7 @@ async def door_on(
     *,
     allow: str = "*",
     token: str | None = None,
-    patience: float = 60.0,
-    compared: int = 200,
+    limits: Limits = USUAL_LIMITS,
     ready: bool = True,
     runtime: Runtime | None = None,
     admins: Sequence[str] = (),
@@ -114,8 +113,7 @@ async def door_on(
         health=health,
         horizon=horizon,
         answers=asked.answers,
-        compared=compared,
-        patience=patience,
+        limits=limits,
     )
     task = asyncio.create_task(inbound.run(), name="discord")
     try:

@@ -2,16 +2,19 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Protocol
 
 import pytest
 
 import bots.discord.catchup
+from bots.discord.inbound import USUAL_LIMITS, Limits
 from bots.sandbox.discord import DiscordSandbox
 from bots.sandbox.discord.model import Channel, Message, Permission
 from bots.sandbox.discord.people import Person
 from bots.sandbox.discord.places import Server
 from core.ids import discord_session
+from core.log.disk import Disk
 from tests.conftest import House, Until
 from tests.flows.discord_house import Door, door_on
 
@@ -37,6 +40,17 @@ def mona(sandbox: DiscordSandbox, club: Server) -> Person:
     return sandbox.user("Mona")
 
 
+class FullDisk(Disk):
+    """A disk that is full for a while."""
+
+    full = False
+
+    def sync(self, descriptor: int) -> None:
+        if self.full:
+            raise OSError(28, "No space left on device")
+        super().sync(descriptor)
+
+
 class Hear(Protocol):
     """Have somebody say something, until it stands in the log."""
 
@@ -55,10 +69,12 @@ def hear(mona: Person, until: Until) -> Hear:
 
 
 @asynccontextmanager
-async def back(sandbox: DiscordSandbox, house: House, *, allow: str = "*", compared: int = 200) -> AsyncGenerator[Door]:
+async def back(
+    sandbox: DiscordSandbox, house: House, *, allow: str = "*", limits: Limits = USUAL_LIMITS
+) -> AsyncGenerator[Door]:
     """The door after a restart, once it has caught up."""
     await house.reopen()
-    async with door_on(sandbox, house, allow=allow, compared=compared) as door:
+    async with door_on(sandbox, house, allow=allow, limits=limits) as door:
         await door.caught_up()
         yield door
 
@@ -233,6 +249,25 @@ async def test_a_channel_without_access_is_named_and_the_others_are_not_affected
         assert discord_session(closed.id) in shown
 
 
+async def test_what_found_no_room_while_the_disk_was_full_is_asked_for(
+    sandbox: DiscordSandbox, channel: Channel, mona: Person, tmp_path: Path, hear: Hear, until: Until
+) -> None:
+    disk = FullDisk()
+    house = House(tmp_path / "data", disk)
+    await house.open()
+    async with door_on(sandbox, house, limits=Limits(most_waiting=3)) as door:
+        await hear(door, channel, "before")
+        disk.full = True
+        for number in range(12):
+            await mona.say(channel, f"number {number}")
+        await until(lambda: door.health.unread["inbox full"] == 9)
+        disk.full = False
+        await until(lambda: len(door.texts(channel)) == 13)
+        assert door.texts(channel)[1:] == [f"number {number}" for number in range(12)]
+        assert door.health.problem is None
+    await house.close()
+
+
 async def test_failures_of_discord_are_waited_out(
     sandbox: DiscordSandbox, channel: Channel, mona: Person, house: House, hear: Hear
 ) -> None:
@@ -275,9 +310,9 @@ async def test_only_the_newest_messages_are_compared(
         said = await hear(door, channel, *(f"number {number}" for number in range(130)))
     for message in said[8:12]:
         await mona.delete(message)
-    async with back(sandbox, house, compared=120) as door:
+    async with back(sandbox, house, limits=Limits(compared=120)) as door:
         assert [fact.message_id for fact in door.deleted(channel)] == [message.id for message in said[10:12]]
-    async with back(sandbox, house, compared=0) as door:
+    async with back(sandbox, house, limits=Limits(compared=0)) as door:
         assert len(door.deleted(channel)) == 2
 
 

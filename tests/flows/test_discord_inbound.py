@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bots.discord.inbound import Limits
 from bots.sandbox.discord import DiscordSandbox, File, Intent, Poll
 from bots.sandbox.discord.model import PRIVILEGED, Channel
 from bots.sandbox.discord.people import Person
@@ -415,7 +416,7 @@ async def test_a_login_that_is_never_answered_is_given_up_and_made_anew(
     sandbox: DiscordSandbox, channel: Channel, house: House, until: Until
 ) -> None:
     sandbox.slow("GET /users/@me", 30.0)
-    async with door_on(sandbox, house, patience=0.5, ready=False) as door:
+    async with door_on(sandbox, house, limits=Limits(patience=0.5), ready=False) as door:
         await until(lambda: "no connection" in str(door.health.problem))
         await until(lambda: door.health.ready)
 

@@ -95,6 +95,10 @@ class RuntimeSandbox:
         """Refuse the next calls of a path."""
         self.faults.append(Fault(path, status, times, headers or {}))
 
+    def recover(self) -> None:
+        """Refuse nothing any more."""
+        self.faults.clear()
+
     def texts(self, session: str) -> list[str]:
         """The contents of the messages delivered in a session, in order."""
         found = [entry["data"].get("data", {}) for entry in self.entries.get(session, [])]

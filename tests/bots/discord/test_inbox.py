@@ -51,7 +51,7 @@ def contents(house: House) -> list[str]:
 
 async def test_what_waits_is_written_in_order_once_there_is_room(tmp_path: Path, disk: FullDisk, until: Until) -> None:
     house, health = await opened(tmp_path, disk), Health("discord", problem=None)
-    inbox = Inbox(house.sessions, Troubles(health), health.unread)
+    inbox = Inbox(house.sessions, Troubles(health), health.unread, make_up=print)
     for number in range(1, 1201):
         inbox.put(SESSION, [said(number, f"number {number}")])
     await until(lambda: health.problem is not None)
@@ -64,9 +64,12 @@ async def test_what_waits_is_written_in_order_once_there_is_room(tmp_path: Path,
     await house.close()
 
 
-async def test_what_finds_no_room_is_counted_and_shown(tmp_path: Path, disk: FullDisk, until: Until) -> None:
+async def test_what_finds_no_room_is_counted_shown_and_asked_for_later(
+    tmp_path: Path, disk: FullDisk, until: Until
+) -> None:
+    made_up: list[int | None] = []
     house, health = await opened(tmp_path, disk), Health("discord", problem=None)
-    inbox = Inbox(house.sessions, Troubles(health), health.unread, most=3)
+    inbox = Inbox(house.sessions, Troubles(health), health.unread, make_up=made_up.append, most=3)
     for number in range(1, 6):
         inbox.put(SESSION, [said(number, f"number {number}")])
     assert health.unread == Counter({"inbox full": 2})
@@ -74,6 +77,7 @@ async def test_what_finds_no_room_is_counted_and_shown(tmp_path: Path, disk: Ful
     disk.full = False
     await inbox.settle()
     assert contents(house) == ["number 1", "number 2", "number 3"]
+    assert made_up == [4]
     assert health.ready
     await house.close()
 
@@ -82,7 +86,7 @@ async def test_a_stop_that_may_not_wait_gives_up_what_the_disk_refuses(
     tmp_path: Path, disk: FullDisk, until: Until
 ) -> None:
     house, health = await opened(tmp_path, disk), Health("discord", problem=None)
-    inbox = Inbox(house.sessions, Troubles(health), health.unread)
+    inbox = Inbox(house.sessions, Troubles(health), health.unread, make_up=print)
     inbox.put(SESSION, [said(1)])
     await until(lambda: health.problem is not None)
     with pytest.raises(TimeoutError):
@@ -94,7 +98,7 @@ async def test_a_stop_that_may_not_wait_gives_up_what_the_disk_refuses(
 
 async def test_a_fact_that_cannot_be_written_does_not_hold_up_the_others(house: House) -> None:
     health = Health("discord", problem=None)
-    inbox = Inbox(house.sessions, Troubles(health), health.unread)
+    inbox = Inbox(house.sessions, Troubles(health), health.unread, make_up=print)
     inbox.put(SESSION, [said(1, "before"), said(2, "", user=object()), said(3, "after")])
     await inbox.settle()
     assert contents(house) == ["before", "after"]
