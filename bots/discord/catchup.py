@@ -5,7 +5,6 @@ tells of it live waits, so that file order is message order, and nobody is woken
 """
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,11 +16,12 @@ import structlog
 
 from bots.discord.connection import Connection
 from bots.discord.convert import Readable, Spoken, visit_of_channel
-from bots.discord.gaps import Gaps, Gone, Summary
+from bots.discord.gaps import Gaps, Gone, OnUnread, Summary
 from bots.discord.history import History, Parent, archived_threads, find_channel
 from bots.discord.inbox import Inbox
 from bots.discord.people import Me
 from bots.discord.reading import Reader
+from bots.discord.since import Since, start_of
 from core.access import AllowRules
 from core.archive.horizon import Heard, Horizon
 from core.errors import ChatRefused, ChatUnavailable
@@ -34,10 +34,6 @@ LONGEST_QUIET: Final = 120.0
 """Seconds that nobody is woken in a session whose gap is not filled."""
 AT_ONCE: Final = 8
 """Channels that are asked about at the same time; the library keeps to Discord's limits."""
-_OVERLAP: Final = 60_000 << 22
-"""A minute, in the numbers of messages: one may be so much older than the newest in the logs and missing in its own,
-as a crash kept it out."""
-
 logger = structlog.get_logger()
 
 
@@ -52,20 +48,21 @@ class CatchUp:
         horizon: Horizon,
         rules: AllowRules,
         gone: Gone,
+        on_unread: OnUnread,
         *,
         compared: int,
     ) -> None:
         self._sessions = sessions
         self._reader = reader
         self._inbox = inbox
-        self._horizon = horizon
+        self._since = Since(sessions, horizon)
         self._rules = rules
         self._gone = gone
+        self._on_unread = on_unread
         self._compared = compared
         self._round: asyncio.Task[None] | None = None
         self._giving_up: asyncio.TimerHandle | None = None
         self._summary = Summary()
-        self._lost: int | None = None
         # Sessions whose gap is open, and those that were not compared yet; None: it is not known which.
         self._unfilled: set[SessionId] | None = None
         self._behind: set[SessionId] | None = None
@@ -87,8 +84,7 @@ class CatchUp:
 
     def lose(self, message: int | None) -> None:
         """Something that was told live could not be kept; ``message`` is the first message among it."""
-        if message is not None:
-            self._lost = min(self._lost or message, message)
+        self._since.lose(message)
 
     async def stop(self) -> None:
         """End it where it stands; the next start goes on from there."""
@@ -113,24 +109,29 @@ class CatchUp:
     # --- one round ------------------------------------------------------------------------------------------------
 
     async def _catch_up(self, connection: Connection, me: Me) -> None:
-        heard, now = await self._heard(), _newest_of(connection)
-        await self._note(heard._replace(complete=False) if heard else Heard(now, complete=True))
+        try:
+            await self._go_round(connection, me)
+        except Exception as error:  # noqa: BLE001 - live events wait for it; what is left is asked for after the next READY
+            self._on_unread("catch-up", error)
+        self._done()
+        self._report()
+
+    async def _go_round(self, connection: Connection, me: Me) -> None:
+        heard, now = await self._since.heard(), _newest_of(connection)
+        await self._since.begin(heard, now)
         places = await asyncio.to_thread(lambda: dict(self._places(connection)))
         self._unfilled, self._behind = set(places), set(places)
         for session in list(self._inbox.held):
             if session not in places:
                 self._inbox.release(session)
-        work = Gaps(self._reader, self._inbox, me, self._gone, self._summary)
+        work = Gaps(self._reader, self._inbox, me, self._gone, self._on_unread, self._summary)
         async with asyncio.TaskGroup() as workers:
             for number in range(AT_ONCE):
                 workers.create_task(self._work(places, heard, work, connection), name=f"discord catch-up {number}")
         if heard is not None:
             await self._work_on_archived(connection, heard, work)
         if heard is not None and not self._summary.unanswered:
-            self._lost = None
-            await self._note(Heard(max(now, heard.since), complete=True))
-        self._done()
-        self._report()
+            await self._since.finish(heard, now)
 
     async def _work(
         self, places: dict[SessionId, Readable | None], heard: Heard | None, gaps: Gaps, connection: Connection
@@ -147,7 +148,7 @@ class CatchUp:
     ) -> None:
         try:
             known = await asyncio.to_thread(self._sessions.of(session).newest_messages, max(self._compared, 1))
-            start = _start(known.highest, heard)
+            start = start_of(known.highest, heard)
             if not known.highest and (start is None or _is_quiet(channel, start)):
                 return
             channel = channel or await find_channel(connection, int(channel_of(session)))
@@ -164,6 +165,9 @@ class CatchUp:
         except ChatUnavailable as error:
             self._summary.unanswered += 1
             logger.warning("discord_channel_unanswered", session=session, reason=str(error))
+        except Exception as error:  # noqa: BLE001 - one channel that trips us must not keep back the others
+            self._summary.unanswered += 1
+            self._on_unread("catch-up", error)
         finally:
             self._filled(session)
             if self._behind is not None:
@@ -204,43 +208,6 @@ class CatchUp:
                 yield session, channel
         for session in logged:
             yield session, None
-
-    # --- what was heard -------------------------------------------------------------------------------------------
-
-    async def _heard(self) -> Heard | None:
-        """Up to where everything was heard; None where nothing ever was."""
-        newest = await asyncio.to_thread(self._newest_logged)
-        try:
-            noted = await self._horizon.read()
-        except sqlite3.Error as error:
-            logger.warning("discord_horizon_unread", reason=str(error))
-            noted = None
-        if noted is None:
-            noted = Heard(newest - _OVERLAP, complete=True) if newest else None
-        elif noted.complete:
-            noted = Heard(max(noted.since, newest - _OVERLAP), complete=True)
-        if self._lost is not None:
-            since = self._lost - 1
-            noted = Heard(min(since, noted.since) if noted is not None else since, complete=False)
-        return noted
-
-    def _newest_logged(self) -> int:
-        """The newest message in any log. A log that was not written to since it was said holds no newer one. Blocks."""
-        logs = [(self._sessions.touched_at(session), session) for session in self._sessions.ids()]
-        newest = 0
-        for touched_at, session in sorted(logs, reverse=True):
-            if platform_of(session) != "discord":
-                continue
-            if newest and discord.utils.snowflake_time(newest).timestamp() > touched_at:
-                break
-            newest = max(newest, self._sessions.of(session).newest_messages(1).highest)
-        return newest
-
-    async def _note(self, heard: Heard) -> None:
-        try:
-            await self._horizon.put(heard)
-        except sqlite3.Error as error:  # a crash before it succeeds may then leave a gap in a channel without a log
-            logger.warning("discord_horizon_not_noted", reason=str(error))
 
     # --- what waits -----------------------------------------------------------------------------------------------
 
@@ -284,13 +251,6 @@ class CatchUp:
             went_ahead=told.went_ahead,
             seconds=round(time.monotonic() - told.began, 1),
         )
-
-
-def _start(logged: int, heard: Heard | None) -> int | None:
-    """Behind which message a session's gap begins; None where nothing was ever heard that something could follow."""
-    if not logged:
-        return heard.since if heard is not None else None
-    return logged if heard is None or heard.complete else min(logged, heard.since)
 
 
 def _is_quiet(channel: Readable | None, start: int) -> bool:

@@ -23,6 +23,7 @@ from core.sessions.state import MessageKey
 from core.wake import BACKLOG_MS
 
 Gone = Callable[[SessionId, Sequence[MessageId]], None]
+OnUnread = Callable[[str, Exception], None]
 
 
 @dataclass(slots=True)
@@ -45,11 +46,12 @@ class Summary:
 class Gaps:
     """Fills gaps for one login. Everything raises `ChatUnavailable` and `ChatRefused`."""
 
-    def __init__(self, reader: Reader, inbox: Inbox, me: Me, gone: Gone, summary: Summary) -> None:
+    def __init__(self, reader: Reader, inbox: Inbox, me: Me, gone: Gone, on_unread: OnUnread, summary: Summary) -> None:
         self._reader = reader
         self._inbox = inbox
         self._me = me
         self._gone = gone
+        self._on_unread = on_unread
         self._summary = summary
 
     async def fill(self, session: SessionId, history: History, start: int) -> None:
@@ -94,7 +96,10 @@ class Gaps:
     async def _record(self, session: SessionId, page: Sequence[Listed], *, edited: bool) -> list[Recorded]:
         facts: list[Fact] = []
         for told in (listed.told for listed in page):
-            if told is not None:
-                facts += self._reader.read_message(told.message, self._me, sent_at=told.sent_at, edited=edited)
+            try:
+                if told is not None:
+                    facts += self._reader.read_message(told.message, self._me, sent_at=told.sent_at, edited=edited)
+            except Exception as error:  # noqa: BLE001 - one message must not hide those beside it
+                self._on_unread("history", error)
         await asyncio.sleep(0)  # a page takes some milliseconds to read, in which nothing else was heard
         return await self._inbox.write(session, facts) if facts else []

@@ -89,7 +89,7 @@ class Inbound:
         )
         self._answers = answers
         self._catch_up = CatchUp(
-            sessions, self._reader, self._inbox, horizon, rules, answers.gone, compared=limits.compared
+            sessions, self._reader, self._inbox, horizon, rules, answers.gone, self.on_unread, compared=limits.compared
         )
         self._presses = Presses(answers, rules.excludes, self._veil, self.on_unread)
         self._connection: Connection | None = None
