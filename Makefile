@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-system check format clean lock
+.PHONY: demo test test-system torture bench check format clean lock
 
 demo: $(VENV)/.ready
 	$(BIN)/ishiki demo
@@ -18,6 +18,15 @@ test-system: $(VENV)/.ready-dev
 	apt-get update -q && apt-get install -y -q --no-install-recommends jq gawk
 	$(MAKE) --no-print-directory check
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --nothing-skipped
+
+# The crash trials of `make test` for as long as it takes to believe them: hours.
+torture: $(VENV)/.ready-dev
+	TORTURE=50 TORTURE_POWER=50 TORTURE_KILLS=3000 $(BIN)/python -m pytest -q --timeout=0 \
+		tests/torture tests/core/sessions/test_machine.py
+
+# What it costs beside the bare client libraries and bare disk writes: about ten minutes.
+bench: $(VENV)/.ready
+	$(BIN)/ishiki bench
 
 check: $(VENV)/.ready-dev
 	$(BIN)/ruff check .

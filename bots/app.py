@@ -1,4 +1,7 @@
-"""The composition root: the only file that builds things and ties them together."""
+"""The composition root: the only file that builds things and ties them together.
+
+What is not configured is not imported: the client libraries are most of what a start costs.
+"""
 
 import asyncio
 import signal
@@ -13,9 +16,7 @@ import httpx
 import structlog
 from pydantic import SecretStr
 
-import bots.discord.inbound
 import bots.discord.veil as discord_veil
-import bots.telegram.inbound
 import bots.telegram.veil as telegram_veil
 from bots.control import ControlServer, control_path
 from bots.diagnostics import configure
@@ -43,7 +44,6 @@ from core.log.journal import Journal
 from core.resources.fetch import Fetch
 from core.resources.store import Resources
 from core.runtime.deliver import Deliver
-from core.runtime.http import HttpRuntime
 from core.runtime.resolve import Resolve
 from core.runtime.turns import Turns
 from core.sessions.directory import FolderLock, Sessions
@@ -123,15 +123,20 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         )
         sessions.settle_cut_off_turns(speaker.owed)
         health = [kept.journal.health, *(state for _, state in doors.values())]
-        # Whatever the environment says of proxies is for other programs: these two talk to hosts that we were told.
+        # Whatever the environment says of proxies is for other programs: this talks to hosts that we were told.
         files = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
         fetch = Fetch(resources, files, chats, store, most=settings.ishiki_asset_max_bytes)
         sessions.listen(fetch.drop_retracted)
         followers: list[Follower] = [fetch]
         runtime, turns = None, None
         if settings.ishiki_runtime_url is not None:
-            client = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
-            runtime = HttpRuntime(client, settings.ishiki_runtime_url, _secret(settings.ishiki_runtime_token))
+            from core.runtime.http import HttpRuntime, client
+
+            runtime = HttpRuntime(
+                await stack.enter_async_context(client()),
+                settings.ishiki_runtime_url,
+                _secret(settings.ishiki_runtime_token),
+            )
             health.append(taken := Health("runtime", problem=None))
             deliver = Deliver(runtime, store, store, taken)
             rules = settings.wake_rules
@@ -239,6 +244,8 @@ def _doors(
     doors: dict[Platform, tuple[Door, Health]] = {}
     on_discord, on_telegram = _veils(settings)
     if settings.discord_token is not None:
+        import bots.discord.inbound
+
         health = Health("discord")
         discord = bots.discord.inbound.Inbound(
             settings.discord_token.get_secret_value(),
@@ -255,6 +262,8 @@ def _doors(
         )
         doors["discord"] = (discord, health)
     if settings.telegram_token is not None:
+        import bots.telegram.inbound
+
         health = Health("telegram")
         telegram = bots.telegram.inbound.Inbound(
             settings.telegram_token.get_secret_value(),

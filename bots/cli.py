@@ -6,15 +6,13 @@ error, with the cure. Heavy imports stand inside the commands that need them, so
 
 import asyncio
 import sys
-from importlib.metadata import version
 from typing import Annotated, Final
 
 import typer
 
 import bots.logs
 from bots.printing import say
-from bots.settings import SettingsRefused
-from core.errors import AddressTaken, FolderHeld, FolderUnusable, IshikiError, TokenRefused
+from core.errors import AddressTaken, FolderHeld, FolderUnusable, IshikiError, SettingsRefused, TokenRefused
 
 WRONG_SETUP: Final = (SettingsRefused, FolderHeld, FolderUnusable, TokenRefused, AddressTaken)
 
@@ -31,6 +29,8 @@ app.add_typer(bots.logs.app, name="log")
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"ishiki-bots {version('ishiki-bots')}")
         raise typer.Exit
 
@@ -106,6 +106,25 @@ def demo(
     from bots.demo import play
 
     asyncio.run(play(keep=keep))
+
+
+@app.command()
+def bench(
+    rows: Annotated[
+        list[str] | None, typer.Argument(metavar="ROW", help="Only these rows; none: all.", show_default=False)
+    ] = None,
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="A minute instead of ten, with rougher figures.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+) -> None:
+    """Measure what this costs on your machine, beside the bare client libraries and beside bare disk writes.
+
+    Prints ratios with their goals. Writes to a folder in the data folder, which it removes. Exit code 1 where a goal is
+    missed.
+    """
+    from bots.bench.command import run
+
+    run(rows or (), quick=quick, as_json=as_json)
 
 
 def main() -> None:

@@ -87,7 +87,7 @@ def open_each(sources: Iterable[Source], *, progress: bool = False) -> Iterator[
     unreadable = False
     for source in sources:
         try:
-            with _open(source, progress=progress) as log:
+            with opened(source, progress=progress) as log:
                 yield source, log
         except BrokenPipeError:
             raise
@@ -99,7 +99,8 @@ def open_each(sources: Iterable[Source], *, progress: bool = False) -> Iterator[
 
 
 @contextmanager
-def _open(source: Source, *, progress: bool) -> Generator[View]:
+def opened(source: Source, *, progress: bool) -> Generator[View]:
+    """One log, with a bar that moves as it is read. Raises `OSError`."""
     console = terminal if terminal.is_terminal else Console(stderr=True)
     if not progress or not console.is_terminal:
         with View(source.path, source.records) as log:

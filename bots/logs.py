@@ -13,7 +13,6 @@ from bots import log_sources
 from bots.log_sources import Source
 from bots.printing import fail, output, print_json, print_line, print_raw, say
 from bots.timeline import clock, moment
-from core import audit
 from core.codec import decode
 from core.content import for_terminal
 from core.errors import InvalidEntry
@@ -21,7 +20,7 @@ from core.log import scan
 from core.log.lines import backward, cuts
 from core.log.view import View
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look into the logs without changing them.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look into the logs. Only `repair` changes them.")
 
 POLL_SECONDS: Final = 0.25
 
@@ -94,6 +93,8 @@ def tail(
 @app.command()
 def check(targets: Targets = None, *, as_json: AsJson = False) -> None:
     """Check each log against the rules of its format. Exit code 1 where something is found."""
+    from core import audit  # noqa: PLC0415 - only it looks into sidecars too
+
     logs = findings = 0
     with output(1):
         for source, log in log_sources.open_each(log_sources.find(targets), progress=True):
@@ -109,6 +110,18 @@ def check(targets: Targets = None, *, as_json: AsJson = False) -> None:
             print_line(f"{logs} {'log' if logs == 1 else 'logs'} checked, {findings or 'nothing'} found", "bold")
     if findings:
         raise typer.Exit(1)
+
+
+@app.command()
+def repair(targets: Targets = None, *, as_json: AsJson = False) -> None:
+    """Remove the lines that are no JSON, and keep a backup beside each log. Nothing else is changed.
+
+    Not while `ishiki run` is at work on that data folder.
+    """
+    from bots.log_repair import repair  # noqa: PLC0415 - only it needs more than the standard library's readers
+
+    with output():
+        repair(targets, as_json=as_json)
 
 
 def _follow(targets: list[str] | None, positions: dict[Path, int], *, as_json: bool) -> NoReturn:

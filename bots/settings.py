@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from core.access import AllowRules
 from core.addresses import is_loopback
-from core.errors import IshikiError
+from core.errors import SettingsRefused
 from core.wake import WakeRules
 
 SECRET_KEYS = frozenset(
@@ -34,10 +34,6 @@ SECRET_KEYS = frozenset(
 
 _HOST = re.compile(r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?")
 _ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?/?")
-
-
-class SettingsRefused(IshikiError):
-    """A setting is unknown or does not parse; the message names the key, what was given, and what is wanted."""
 
 
 class Admin(NamedTuple):

@@ -6,6 +6,7 @@
     ├── InvalidId              an id that is not of the shape of contract section 9
     ├── InvalidEntry           a line or value that is no entry of the format
     │   └── MalformedLine      a line that is no JSON at all
+    ├── SettingsRefused        a setting that is missing, misspelt or of no use
     ├── FolderHeld             another process owns the data folder
     ├── FolderUnusable         the data folder cannot be made or written
     ├── AddressTaken           our HTTP API cannot listen where it was told to
@@ -48,6 +49,10 @@ class InvalidEntry(IshikiError):
 
 class MalformedLine(InvalidEntry):
     """A line that is no JSON: both parsers refuse it (contract section 9, "Log")."""
+
+
+class SettingsRefused(IshikiError):
+    """A setting is unknown or does not parse; the message names the key, what was given, and what is wanted."""
 
 
 class FolderHeld(IshikiError):

@@ -56,7 +56,15 @@ class Gateway:
             for follower in self._followers:
                 receipt = self._receipts.get(follower.name, session)
                 if (receipt.position if receipt else 0) != size or (receipt and receipt.note):
+                    await self._place(follower, self._sessions.of(session), receipt)
                     self._run(follower, self._sessions.of(session))
+
+    async def _place(self, follower: Follower, session: Session, receipt: Receipt | None) -> None:
+        """Put a receipt right whose line stands elsewhere by now, as after a repair: followers compare positions."""
+        position = await session.resume_from(receipt)
+        same = receipt is self._receipts.get(follower.name, session.id)  # else it has moved on meanwhile
+        if receipt is not None and same and position != receipt.position:
+            self._receipts.put(follower.name, session.id, receipt._replace(position=position))
 
     async def finish(self, within: float) -> None:
         """Begin nothing new, and give what is under way so many seconds."""

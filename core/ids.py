@@ -6,6 +6,7 @@ import re
 import threading
 import uuid
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple, NewType
 
 from core.errors import InvalidId
@@ -41,7 +42,12 @@ _ASSETS = uuid.uuid5(uuid.NAMESPACE_URL, "ishiki:asset")
 
 def session_id(text: str) -> SessionId:
     """Read a session id from outside. Raises `InvalidId` before anybody forms a path from it."""
-    if _SESSION.fullmatch(text) is None:
+    return _checked(text)
+
+
+@lru_cache(maxsize=4096)
+def _checked(text: str) -> SessionId:
+    if not is_session_id(text):
         raise InvalidId(
             "that is no session id; expected dc-<channel>, tg-<chat>, cli-<uuid>, chat-<uuid> or temp-<uuid>"
         )

@@ -5,23 +5,24 @@ library: ``content`` is empty for polls, stickers, forwards and notices, mention
 a payload lacks ``author``, ``mentions``, ``mention_roles`` or ``components``, the attribute does not exist.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 import discord
 from msgspec.structs import replace as changed
 
 from bots.discord.cards import Read, components_in_words, embed_in_words, poll_in_words
-from bots.discord.markdown import Names, read_markdown
+from bots.discord.markdown import Names, is_plain, read_markdown
 from bots.discord.media import Source, files_of, media_of
 from bots.discord.notices import PLAIN_TYPES, notice
 from bots.discord.people import Me, author_of
 from bots.discord.veil import Veil
 from core.access import Visit
 from core.clock import milliseconds
-from core.content import Element, Node, in_lines, joined, render, without_sources
+from core.content import Element, Node, in_lines, render, without_sources
 from core.entries import Author, Forward, MessageCreated, MessageDeleted, Place, Quote, Via
 from core.ids import ChannelId, MessageId, SessionId, UserId, discord_session
+from core.resources.shown import Shown
 from core.sessions.facts import Retracted, Said
 
 Deletion: TypeAlias = discord.RawMessageDeleteEvent | discord.RawBulkMessageDeleteEvent
@@ -41,6 +42,8 @@ def message_created(message: discord.Message, *, me: Me, veil: Veil, sent_at: in
 
     ``sent_at`` is the payload's time in ms, which the library does not keep; its id tells it too.
     """
+    guild = _guild_id(message)
+    files = _files(message, veil)
     return Said(
         message=MessageCreated(
             platform="discord",
@@ -48,15 +51,15 @@ def message_created(message: discord.Message, *, me: Me, veil: Veil, sent_at: in
             channel_id=_channel_id(message),
             message_id=MessageId(str(message.id)),
             timestamp=sent_at if sent_at is not None else milliseconds(message.created_at),
-            content=veil.over(render(_content(message, veil))),
-            is_direct=_guild_id(message) is None,
+            content=veil.over(render(_content(message, files, veil))),
+            is_direct=guild is None,
             user=_author(message, veil),
-            guild_id=_guild_id(message),
+            guild_id=guild,
             quote=_quote(message, veil),
             forward=_forward(message),
             via=_via(message),
         ),
-        media=tuple(file.media for source in files_of(message) for file in media_of(source, message, veil)),
+        media=tuple([file.media for shown in files for file in shown]),
         edited_at=None if message.edited_at is None else milliseconds(message.edited_at),
     )
 
@@ -161,22 +164,28 @@ def is_hidden(message: discord.Message) -> bool:
 # --- content ------------------------------------------------------------------------------------------------------
 
 
-def _content(message: discord.Message, veil: Veil) -> list[Node]:
-    """Everything that can be read in a message; never empty. Its files stand in the order of `media_of`."""
+def _files(message: discord.Message, veil: Veil) -> list[list[Shown]]:
+    """The files of a message, and behind them those of what it forwards."""
+    return [media_of(source, message, veil) for source in files_of(message)]
+
+
+def _content(message: discord.Message, files: Sequence[Sequence[Shown]], veil: Veil) -> list[Node]:
+    """Everything that can be read in a message; never empty. ``files`` are those of `_files`, in their order."""
     read = _reader(message, veil)
-    who = _author(message, veil).name or "somebody"
-    if message.type is discord.MessageType.thread_starter_message:
+    if message.type in PLAIN_TYPES:
+        nodes = _body(message, files[0], read)
+    elif message.type is discord.MessageType.thread_starter_message:
         nodes = _thread_start(message, veil)
-    elif said := notice(message, who=who):
-        told = message.embeds if message.type is discord.MessageType.auto_moderation_action else []
-        nodes = in_lines([[said], *(embed_in_words(embed, read) for embed in told)])
-        nodes += [file.element for file in media_of(message, message, veil)]
     else:
-        nodes = _body(message, message, read, veil, is_person=_via(message) is None)
-    for snapshot in message.message_snapshots[:1]:
-        forwarded = _body(snapshot, message, read, veil, is_person=True) or [_EMPTY]
+        nodes = [*_notice(message, read, veil), *_elements(files[0])]
+    for snapshot, shown in zip(message.message_snapshots, files[1:], strict=False):
+        forwarded = _body(snapshot, shown, read) or [_EMPTY]
         nodes = [*nodes, Element("message", {"forward": True}, tuple(forwarded))]
     return nodes or [_stand_in(message)]
+
+
+def _elements(files: Iterable[Shown]) -> list[Node]:
+    return [file.element for file in files]
 
 
 def _stand_in(message: discord.Message) -> str:
@@ -187,21 +196,26 @@ def _stand_in(message: discord.Message) -> str:
     return HIDDEN if is_hidden(message) else _EMPTY
 
 
-def _body(source: Source, message: discord.Message, read: Read, veil: Veil, *, is_person: bool) -> list[Node]:
+def _body(source: Source, files: Sequence[Shown], read: Read) -> list[Node]:
     """Text, poll, embeds, and files behind them. Previews of the links in a person's text add nothing."""
     pieces = [read(source.content)]
-    if isinstance(source, discord.Message) and source.poll is not None:
-        pieces.append(poll_in_words(source.poll))
-    if not is_person:
-        pieces.extend(embed_in_words(embed, read) for embed in source.embeds if embed.type == "rich")
-    components = components_in_words(getattr(source, "components", ()), read)
-    if source.flags.components_v2:
+    if isinstance(source, discord.Message):
+        if source.poll is not None:
+            pieces.append(poll_in_words(source.poll))
+        if source.embeds and _via(source) is not None:
+            pieces.extend(embed_in_words(embed, read) for embed in source.embeds if embed.type == "rich")
+    parts = getattr(source, "components", ())
+    components = components_in_words(parts, read) if parts else []
+    if components and source.flags.components_v2:
         pieces.append(components)
-    nodes = joined([*in_lines(pieces), *(file.element for file in media_of(source, message, veil))])
-    if nodes:
-        return nodes
-    words = in_lines(embed_in_words(embed, read) for embed in source.embeds)
-    return words or components
+    nodes = [*in_lines(pieces), *_elements(files)]
+    return nodes or in_lines(embed_in_words(embed, read) for embed in source.embeds) or components
+
+
+def _notice(message: discord.Message, read: Read, veil: Veil) -> list[Node]:
+    said = notice(message, who=_author(message, veil).name or "somebody")
+    told = message.embeds if message.type is discord.MessageType.auto_moderation_action else []
+    return in_lines([[said], *(embed_in_words(embed, read) for embed in told)])
 
 
 def _thread_start(message: discord.Message, veil: Veil) -> list[Node]:
@@ -214,24 +228,36 @@ def _thread_start(message: discord.Message, veil: Veil) -> list[Node]:
 
 def _quoted(message: discord.Message, veil: Veil) -> list[Node]:
     """A message as another one shows it: its files are named, but are not that other one's."""
-    return without_sources(_content(message, veil))
+    return without_sources(_content(message, _files(message, veil), veil))
 
 
 def _reader(message: discord.Message, veil: Veil) -> Read:
-    """Reads Markdown with the names that came along, and those of the server's roles and channels."""
-    guild = message.guild
-    named = (
-        {}
-        if guild is None
-        else {channel: guild.get_channel_or_thread(channel) for channel in message.raw_channel_mentions}
-    )
-    names = Names(
+    """Reads Markdown. What its tokens are called is looked up only where a text may hold one."""
+
+    def read(text: str) -> list[Node]:
+        shown = veil.over(text)
+        if is_plain(shown):
+            return [shown] if shown else []
+        return read_markdown(shown, _names(message) if "<" in shown else Names(everyone=message.mention_everyone))
+
+    return read
+
+
+def _names(message: discord.Message) -> Names:
+    """The names that came along, and those of the server's roles and channels."""
+    return Names(
         users={str(user.id): user.display_name for user in getattr(message, "mentions", ())},
         roles={str(role.id): role.name for role in getattr(message, "role_mentions", ())},
-        channels={str(number): channel.name for number, channel in named.items() if channel is not None},
+        channels=dict(_channels(message)) if "<#" in message.content else {},
         everyone=message.mention_everyone,
     )
-    return lambda text: read_markdown(veil.over(text), names)
+
+
+def _channels(message: discord.Message) -> Iterator[tuple[str, str]]:
+    guild = message.guild
+    for number in message.raw_channel_mentions:
+        if guild is not None and (channel := guild.get_channel_or_thread(number)) is not None:
+            yield str(number), channel.name
 
 
 # --- who, where, when ---------------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ in the text. Headings and lists stay text, which reads well enough.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from core.content import Element, Node, joined
 
@@ -43,23 +43,27 @@ _LANGUAGE: Final = re.compile(r"([A-Za-z0-9_+.#-]{1,32}+)\n")
 _TAGS: Final = {"**": "b", "*": "i", "_": "i", "__": "u", "~~": "s", "||": "spl"}
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+_UNKNOWN: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Names(NamedTuple):
     """What the ids in a text stand for, as far as it is known. ``everyone``: the text really calls everybody."""
 
-    users: Mapping[str, str] = field(default_factory=dict[str, str])
-    roles: Mapping[str, str] = field(default_factory=dict[str, str])
-    channels: Mapping[str, str] = field(default_factory=dict[str, str])
+    users: Mapping[str, str] = _UNKNOWN
+    roles: Mapping[str, str] = _UNKNOWN
+    channels: Mapping[str, str] = _UNKNOWN
     everyone: bool = False
 
 
 def is_plain(text: str) -> bool:
     """Whether a text, as most are, is no more than it seems: `read_markdown` gives it back as it is."""
-    return ">" not in text and _ALL_PLAIN.fullmatch(text) is not None
+    return not _may_quote(text) and _ALL_PLAIN.fullmatch(text) is not None
 
 
 def read_markdown(text: str, names: Names) -> list[Node]:
     """The nodes of a text. Code is literal, lines behind ``> `` and all behind ``>>> `` are ``<quote>``."""
+    if not _may_quote(text):
+        return _Inline(text, names).read()
     nodes: list[Node] = []
     for quoted, piece in _blocks(text):
         inline = _Inline(piece, names).read()
@@ -69,9 +73,6 @@ def read_markdown(text: str, names: Names) -> list[Node]:
 
 def _blocks(text: str) -> Iterator[tuple[bool, str]]:
     """Runs of quoted and of other lines. A line that begins inside a code block begins nothing."""
-    if ">" not in text:
-        yield False, text
-        return
     code = _code_blocks(text)
     lines: list[str] = []
     quoted = False
@@ -90,6 +91,10 @@ def _blocks(text: str) -> Iterator[tuple[bool, str]]:
         lines.append(line[2:] if is_quote else line)
         start = end
     yield quoted, _unended("".join(lines)) if quoted else "".join(lines)
+
+
+def _may_quote(text: str) -> bool:
+    return text.startswith(">") or "\n>" in text
 
 
 def _unended(block: str) -> str:
@@ -111,20 +116,19 @@ def _code_blocks(text: str) -> list[tuple[int, int]]:
     return [(opening.start(), closing.end()) for opening, closing in zip(fences[::2], fences[1::2], strict=False)]
 
 
-@dataclass(slots=True)
-class _Open:
-    marker: str
-    children: list[Node]
-
-
 class _Inline:
-    """One piece of text without quotes. A style is open at most once, so the stack is as deep as there are styles."""
+    """One piece of text without quotes.
+
+    ``_open`` holds the styles that are open, outermost first, and what is in them; in the first, ``""``, is all else. A
+    style is open at most once, so there are never more of them than there are styles.
+    """
 
     def __init__(self, text: str, names: Names, *, links: bool = True) -> None:
         self._text = text
         self._names = names
         self._links = links
-        self._open = [_Open("", [])]
+        self._nodes: list[Node] = []
+        self._open = {"": self._nodes}
         self._runs: dict[int, list[int]] = {}
         for run in _TICKS.finditer(text):
             self._runs.setdefault(len(run[0]), []).append(run.start())
@@ -132,15 +136,16 @@ class _Inline:
     def read(self) -> list[Node]:
         position = 0
         while (token := _TOKEN.match(self._text, position)) is not None and token.end() > position:
-            self._add(token["plain"])
+            if plain := token["plain"]:
+                self._nodes.append(plain)
             position = self._take(token, token.end("plain"))
         while len(self._open) > 1:
             self._leave_unclosed()
-        return joined(self._open[0].children)
+        return joined(self._nodes)
 
     def _add(self, node: Node) -> None:
         if node:
-            self._open[-1].children.append(node)
+            self._nodes.append(node)
 
     def _take(self, token: re.Match[str], start: int) -> int:
         """Add what a token that begins at ``start`` stands for; returns where to read on."""
@@ -162,7 +167,7 @@ class _Inline:
                 self._add(self._entity(kind, token[kind], token))
         return end
 
-    def _entity(self, kind: str, value: str, token: re.Match[str]) -> Node:
+    def _entity(self, kind: str, value: str, token: re.Match[str]) -> Node:  # noqa: PLR0911 - a line for each token
         match kind:
             case "user":
                 return _named("at", "id", value, self._names.users)
@@ -206,36 +211,39 @@ class _Inline:
             return [run]
         if len(run) != 3:
             return [run]  # no style has it: text
-        inside = next((frame.marker for frame in reversed(self._open) if frame.marker.startswith(single)), "")
+        inside = next((marker for marker in reversed(self._open) if marker.startswith(single)), "")
         return [single, single * 2] if inside == single else [single * 2, single]
 
     def _take_style(self, marker: str, start: int, end: int) -> None:
         before = self._text[start - 1 : start]
         after = self._text[end : end + 1]
         loose = marker == "||"
-        if any(frame.marker == marker for frame in self._open):
+        if marker in self._open:
             closes = loose or (before != "" and not before.isspace() and not (marker == "_" and _is_word(after)))
             if closes:
                 self._close(marker)
                 return
         elif marker in _TAGS and after and (loose or not (after.isspace() or (marker == "_" and _is_word(before)))):
-            self._open.append(_Open(marker, []))
+            self._nodes = self._open[marker] = []
             return
         self._add(marker)
 
     def _close(self, marker: str) -> None:
-        while self._open[-1].marker != marker:
+        while next(reversed(self._open)) != marker:
             self._leave_unclosed()
-        closed = self._open.pop()
-        if closed.children:
-            self._add(Element(_TAGS[marker], {}, tuple(joined(closed.children))))
-        else:
-            self._add(marker * 2)
+        children = self._leave()
+        self._add(Element(_TAGS[marker], {}, tuple(joined(children))) if children else marker * 2)
 
     def _leave_unclosed(self) -> None:
-        frame = self._open.pop()
-        self._add(frame.marker)
-        self._open[-1].children.extend(frame.children)
+        marker = next(reversed(self._open))
+        children = self._leave()
+        self._nodes += [marker, *children]
+
+    def _leave(self) -> list[Node]:
+        """What is in the innermost style; what comes next stands behind it."""
+        _, children = self._open.popitem()
+        self._nodes = self._open[next(reversed(self._open))]
+        return children
 
 
 def _named(tag: str, attribute: str, value: str, names: Mapping[str, str]) -> Element:

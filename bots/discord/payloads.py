@@ -2,6 +2,7 @@
 
 Where a member is missing the library raises, and the whole message would be lost. The defaults are those of the API
 reference (User, Attachment, Poll Object), where ``text`` of a poll answer is optional and ``expiry`` may be null.
+What lacks nothing, as is usual, is not copied.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any, Final, cast
 Json = dict[str, Any]
 
 _USER: Final = {"username": "", "discriminator": "0", "avatar": None}
+_FILE: Final = {"filename": "file", "size": 0, "proxy_url": ""}
 _CHANNEL: Final = {"name": "", "position": 0, "bitrate": 0, "user_limit": 0}
 _THREAD: Final = {
     "parent_id": 0,
@@ -62,7 +64,10 @@ def _member(value: object) -> object:
 def _message(payload: object) -> object:
     if not isinstance(payload, dict):
         return payload
-    message = {name: value for name, value in cast("Json", payload).items() if (name, value) != ("thread", None)}
+    told = cast("Json", payload)
+    if _is_whole(told):
+        return told
+    message = {name: value for name, value in told.items() if (name, value) != ("thread", None)}
     author = _user(message.pop("author", None))
     if author is not None:
         message["author"] = author
@@ -78,6 +83,32 @@ def _message(payload: object) -> object:
     return message
 
 
+def _is_whole(message: Json) -> bool:
+    """Whether the library can do with a message as it is; a poll and what is forwarded are not looked at closely."""
+    mentions, files = message.get("mentions"), message.get("attachments")
+    original = message.get("referenced_message")
+    return (
+        isinstance(mentions, list)
+        and isinstance(files, list)
+        and message.get("poll") is None
+        and not message.get("message_snapshots")
+        and message.get("thread", ...) is not None
+        and _is_user(message.get("author"))
+        and all(map(_is_user, cast("list[object]", mentions)))
+        and all(map(_is_attachment, cast("list[object]", files)))
+        and (original is None or (isinstance(original, dict) and _is_whole(cast("Json", original))))
+    )
+
+
+def _is_user(value: object) -> bool:
+    user = cast("Json", value) if isinstance(value, dict) else {}
+    return _USER.keys() <= user.keys() and str(user.get("id", "")).isdecimal()
+
+
+def _is_attachment(value: object) -> bool:
+    return isinstance(value, dict) and _FILE.keys() <= cast("Json", value).keys()
+
+
 def _user(value: object) -> Json | None:
     """A user, or None where not even a number says who it is."""
     user = cast("Json", value) if isinstance(value, dict) else {}
@@ -88,7 +119,7 @@ def _attachment(value: object) -> object:
     if not isinstance(value, dict):
         return value
     file = cast("Json", value)
-    return {"filename": "file", "size": 0, "proxy_url": file.get("url", "")} | file
+    return _FILE | {"proxy_url": file.get("url", "")} | file
 
 
 def _poll(value: object, sent_at: object) -> object:

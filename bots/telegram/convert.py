@@ -5,6 +5,7 @@ bot is named in a text by ``@username`` alone; ``/command@username`` stays a com
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import telegram
@@ -18,9 +19,10 @@ from bots.telegram.people import Me, author_of, name_of, place_of
 from bots.telegram.veil import Veil
 from core.access import Visit
 from core.clock import milliseconds
-from core.content import Element, Node, in_lines, joined, render, without_sources
+from core.content import Element, Node, in_lines, render, without_sources
 from core.entries import Author, Forward, MessageCreated, MessageDeleted, Quote, Via
 from core.ids import ChannelId, MessageId, SessionId, ThreadId, UserId, telegram_session
+from core.resources.shown import Shown
 from core.sessions.facts import Retracted, Said
 
 _TELEGRAM: Final = 777000
@@ -30,6 +32,7 @@ _MEMBER: Final = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 
 def message_created(message: telegram.Message, *, me: Me, veil: Veil) -> Said:
     """A message as Telegram shows it now: new or edited, of a chat, a channel or a business connection alike."""
+    files = media_of(message, message, veil)
     return Said(
         message=MessageCreated(
             platform="telegram",
@@ -37,7 +40,7 @@ def message_created(message: telegram.Message, *, me: Me, veil: Veil) -> Said:
             channel_id=_channel_id(message.chat),
             message_id=MessageId(str(message.message_id)),
             timestamp=milliseconds(message.date),
-            content=veil.over(render(_content(message, me, veil))),
+            content=veil.over(render(_content(message, files, me, veil))),
             is_direct=_is_direct(message),
             user=author_of(_sender(message), veil),
             quote=_quote(message, me, veil),
@@ -46,7 +49,7 @@ def message_created(message: telegram.Message, *, me: Me, veil: Veil) -> Said:
             album=None if message.media_group_id is None else str(message.media_group_id),
             via=_via(message),
         ),
-        media=tuple(file.media for file in media_of(message, message, veil)),
+        media=tuple([file.media for file in files]),
         edited_at=None if message.edit_date is None else milliseconds(message.edit_date),
         changed_only=True,
     )
@@ -114,8 +117,8 @@ def is_own(message: telegram.Message, *, me: Me) -> bool:
 # --- content ------------------------------------------------------------------------------------------------------
 
 
-def _content(message: telegram.Message, me: Me, veil: Veil) -> list[Node]:
-    """Everything that can be read in a message; never empty. Its files stand in the order of `media_of`."""
+def _content(message: telegram.Message, files: Sequence[Shown], me: Me, veil: Veil) -> list[Node]:
+    """Everything that can be read in a message; never empty. ``files`` are its own, in their order."""
     read = _reader(me)
     pieces = [
         read(message.text or "", message.entities),
@@ -123,8 +126,7 @@ def _content(message: telegram.Message, me: Me, veil: Veil) -> list[Node]:
         *cards_of(message, read),
         _notice(message, me, veil),
     ]
-    nodes = joined([*in_lines(pieces), *(file.element for file in media_of(message, message, veil))])
-    nodes = nodes or [_stand_in(message)]
+    nodes = [*in_lines(pieces), *[file.element for file in files]] or [_stand_in(message)]
     if message.forward_origin is not None:
         nodes = [Element("message", {"forward": True}, (*_hidden_origin(message.forward_origin), *nodes))]
     return in_lines([_reply_in_words(message, me, veil), nodes])
@@ -163,7 +165,7 @@ def _reply_in_words(message: telegram.Message, me: Me, veil: Veil) -> list[Node]
 
 def _quoted(message: telegram.Message, me: Me, veil: Veil) -> list[Node]:
     """A message as another one shows it: its files are named, but are not that other one's."""
-    return without_sources(_content(message, me, veil))
+    return without_sources(_content(message, media_of(message, message, veil), me, veil))
 
 
 def _quoted_elsewhere(message: telegram.Message, reply: telegram.ExternalReplyInfo, me: Me, veil: Veil) -> list[Node]:

@@ -4,7 +4,7 @@ Addresses, hashtags, phone numbers and commands stay the text that they are, ``/
 no mention. Of the ``@names`` only our own is a mention, since Telegram tells nobody else's number.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 import telegram
@@ -26,12 +26,14 @@ _TAGS: Final = {
 _LINKS: Final = ("http://", "https://", "mailto:", "tg://")
 
 
-def read_entities(text: str, entities: Iterable[telegram.MessageEntity] | None, me: Me) -> list[Node]:
+def read_entities(text: str, entities: Sequence[telegram.MessageEntity] | None, me: Me) -> list[Node]:
     """The nodes of a text, in time linear in it. Entities are cut to the text, and never within a character."""
+    if not entities:
+        return [text] if text else []
     points = _points(text)
     last = len(points) - 1
     spans: list[Span] = []
-    for entity in entities or ():
+    for entity in entities:
         start = points[min(max(entity.offset, 0), last)]
         end = points[min(max(entity.offset + entity.length, 0), last)]
         if start < end and (span := _span(entity, start, end, text[start:end], me)) is not None:
@@ -39,8 +41,10 @@ def read_entities(text: str, entities: Iterable[telegram.MessageEntity] | None, 
     return joined(nest(text, spans))
 
 
-def _points(text: str) -> list[int]:
+def _points(text: str) -> Sequence[int]:
     """For each UTF-16 code unit of the text, and for its end, the code point that it belongs to."""
+    if len(text.encode("utf-16-le", "surrogatepass")) == 2 * len(text):
+        return range(len(text) + 1)
     points: list[int] = []
     for index, character in enumerate(text):
         points.append(index)

@@ -23,6 +23,9 @@ from core.sessions.receipts import Receipt
 KEPT_MS: Final = 7 * 24 * 3600 * 1000
 """How long parked events and finished sends stay (sessions.md 2.6)."""
 
+GATHERED: Final = 0.2
+"""Seconds in which receipts gather before they are written together; a crash repeats what was done in them."""
+
 logger = structlog.get_logger()
 T = TypeVar("T")
 
@@ -51,6 +54,8 @@ class Store:
 
     async def close(self) -> None:
         """Write what is left."""
+        if self._flush is not None:
+            self._flush.cancel()
         await self._write_receipts()
         await self._run(self._database.close)
         self._executor.shutdown()
@@ -59,6 +64,10 @@ class Store:
 
     def get(self, follower: str, session: SessionId) -> Receipt | None:
         return self._receipts.get((follower, session))
+
+    def of(self, session: SessionId) -> dict[str, Receipt]:
+        """The receipts of all followers in a session, by their names."""
+        return {name: receipt for (name, where), receipt in self._receipts.items() if where == session}
 
     def put(self, follower: str, session: SessionId, receipt: Receipt) -> None:
         self._receipts[follower, session] = self._unwritten[follower, session] = receipt
@@ -70,6 +79,7 @@ class Store:
         await self._write_receipts()
 
     async def _flush_soon(self) -> None:
+        await asyncio.sleep(GATHERED)
         self._flush = None
         try:
             await self._write_receipts()

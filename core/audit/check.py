@@ -8,19 +8,23 @@ from typing import Final, cast
 import msgspec
 from msgspec import Raw
 
-from core.audit.finding import Finding, Rule, Seen
-from core.audit.identity import Identity, Revisions
+from core.audit.finding import Finding, Rule, Seen, short
+from core.audit.identity import Identity
+from core.audit.images import ShownImages
+from core.audit.lives import Lives
+from core.audit.parsers import refused
 from core.audit.references import References
 from core.audit.resources import Sources
 from core.audit.turns import ToolCalls, Turns
 from core.codec import decode, parts_of
-from core.entries import AnyEntry, AssistantMessage, Part, ToolMessage, Unknown, UserMessage
+from core.entries import AnyEntry, AssistantMessage, Part, ToolMessage, ToolResultPart, Unknown, UserMessage
 from core.errors import InvalidEntry, MalformedLine
 from core.log.scan import Numbered, kind_of, numbered
 from core.log.view import View
 
 _OPAQUE: Final = frozenset({"content", "usage", "providerOptions", "set", "input", "value", "raw"})
 """Members whose JSON is somebody else's affair."""
+_OUTPUTS: Final = frozenset({"text", "json", "error-text", "error-json", "execution-denied", "content"})
 _PARTS: Final = frozenset({"text", "reasoning", "tool-call", "tool-result", "file", "reasoning-file", "image"})
 
 
@@ -28,11 +32,12 @@ def check(log: View, assets: Path | None) -> Iterator[Finding]:
     """Everything in a log that breaks a rule, in the order in which it becomes clear.
 
     ``assets`` is the folder of the session's sidecars; None leaves them unchecked, as for a file without its session.
-    Ids are kept in memory, about 500 bytes for each message. Blocks; raises `OSError`.
+    Ids are kept in memory, about 300 bytes for each message. Blocks; raises `OSError`.
     """
     identity = Identity()
     rules: list[Rule] = [
-        identity, Revisions(), Turns(), ToolCalls(), References(identity), Sources(assets, log.sidecars),
+        identity, Lives(), Turns(), ToolCalls(), References(identity, log), ShownImages(),
+        Sources(assets, log.sidecars),
     ]  # fmt: skip
     for line in numbered(log.read_at, log.size):
         if line.number == 1 and line.raw.startswith(b"\xef\xbb\xbf"):
@@ -56,15 +61,32 @@ def _read(line: Numbered) -> tuple[AnyEntry | None, list[Finding]]:
     try:
         entry = decode(line.raw)
     except MalformedLine as error:
-        if not line.ended:
-            text = "torn tail: the last write was cut short; the next append closes it off, nothing else is lost"
-            return None, [Finding(line.number, "torn-tail", text)]
-        text = f"not JSON: {error}; the line starts at byte {line.start} of the file"
-        return None, [Finding(line.number, "json", text)]
+        return None, [_unparsable(line, str(error))]
     except InvalidEntry as error:
         return None, [*_ending(line), Finding(line.number, "shape", f"wrong shape: {error}")]
+    if not _is_text(line.raw) and (reason := refused(line.raw)) is not None:
+        return None, [_unparsable(line, reason)]
     findings = [*_ending(line), *(Finding(line.number, rule, text) for rule, text in _shape(entry, line.raw))]
     return entry, findings
+
+
+def _unparsable(line: Numbered, reason: str) -> Finding:
+    if not line.ended:
+        text = "torn tail: the last write was cut short; the next append closes it off, nothing else is lost"
+        return Finding(line.number, "torn-tail", text)
+    where = f"the line starts at byte {line.start} of the file; `ishiki log repair` removes it"
+    return Finding(line.number, "json", f"not JSON: {reason}; {where}")
+
+
+def _is_text(raw: bytes) -> bool:
+    """Whether it is UTF-8 throughout. What nobody here reads, such as a tool's input, is not looked at by `decode`."""
+    if raw.isascii():
+        return True
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _ending(line: Numbered) -> Iterator[Finding]:
@@ -97,6 +119,11 @@ def _parts(content: Raw) -> Iterator[tuple[str, str]]:
                 yield "shape", f"wrong shape: a part is an object with a `type` - at `$.data.content[{index}]`"
             elif kind.type in _PARTS:
                 yield "shape", f"wrong shape: {_reason(part)} - at `$.data.content[{index}]`"
+        elif isinstance(part, ToolResultPart) and part.output.type not in _OUTPUTS:
+            yield (
+                "shape",
+                f"wrong shape: {short(part.output.type)} is no output - at `$.data.content[{index}].output.type`",
+            )
 
 
 def _reason(part: Raw) -> str:

@@ -11,7 +11,7 @@ import structlog
 from core.clock import now_ms
 from core.confirmations.record import Record, Trouble
 from core.errors import InvalidId
-from core.files import sync_folder, write_whole
+from core.files import sync_folders, write_whole
 from core.ids import SessionId, TaskHash, is_uuid, session_id
 
 BROKEN: Final = "broken"
@@ -27,13 +27,13 @@ class Folder:
 
     def write(self, record: Record) -> None:
         """Put a record in place; it would survive a power cut when this returns. Raises `OSError`."""
-        pending = self._place(record.session_id) / "pending"
+        place = self._place(record.session_id)
+        pending = place / "pending"
         if not pending.is_dir():
-            pending.mkdir(mode=0o700)
-            sync_folder(pending.parent)
+            pending.mkdir(mode=0o700, exist_ok=True)
         text = json.dumps(record.document(), ensure_ascii=False, indent=2, allow_nan=False)
         write_whole(pending / f"{record.task_hash}.json", text.encode() + b"\n")
-        sync_folder(pending)
+        sync_folders(pending, place.parent)
 
     def remove(self, record: Record) -> None:
         """Take a record away that is kept elsewhere by now. Raises `OSError`."""
@@ -71,6 +71,8 @@ class Folder:
     def _given_up(self, session: SessionId, task: TaskHash) -> Record:
         """What is told of a file that cannot be read, put into its place, now or at the next start."""
         denied = _denied(session, task)
+        if not (self._place(session) / "pending" / BROKEN / f"{task}.json").exists():
+            return denied  # it could not be set aside: it stays, and is found again
         try:
             self.write(denied)
         except OSError as error:
@@ -129,6 +131,7 @@ def _set_aside(path: Path, error: Exception) -> None:
         aside.mkdir(mode=0o700, exist_ok=True)
         (aside / path.name).unlink(missing_ok=True)
         (aside / path.name).hardlink_to(path)
+        sync_folders(aside, aside.parent)
     except OSError:
         # A folder, or a disk that knows no second name for a file, or one that takes nothing at all.
         with suppress(OSError):

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 
 from core.content.markup import Element, Node, joined
-from core.content.plain import plain_text
+from core.content.plain import has_words
 
 
 def in_lines(pieces: Iterable[Sequence[Node]]) -> list[Node]:
     """The pieces that have something to read, a line each."""
     nodes: list[Node] = []
     for piece in pieces:
-        if plain_text(piece).strip():
+        if has_words(piece):
             nodes.extend(["\n", *piece] if nodes else piece)
     return joined(nodes)
 

@@ -4,16 +4,16 @@ The vocabulary is that of the Satori protocol's message elements: `<at>`, `<shar
 `<video>`, `<file>`, `<b>`, `<i>`, `<u>`, `<s>`, `<spl>`, `<code>`, `<code-block lang>`, `<a href>`, `<p>`, `<quote>`,
 `<message forward>`. A line break is LF; `<br/>` is read as one and never written.
 
-Writing goes through satori-python-core's elements. They do not leave this file: they are mutable, compare unequal to
-themselves after printing, and the library's reader takes minutes on a few thousand `<`.
+Escapes and the spelling of names are satori-python-core's. Its elements are not used: they are mutable, compare unequal
+to themselves after printing, which takes them five times as long, and their reader takes minutes on a few thousand `<`.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, Literal
 
-from satori.element import Custom
 from satori.parser import escape, param_case
 
 MAX_DEPTH: Final = 32
@@ -51,29 +51,39 @@ def escape_attribute(value: str) -> str:
 
 def render(nodes: Iterable[Node]) -> str:
     """The markup of `nodes`; `parse` reads it back to the same tree, neighbouring texts joined."""
-    return "".join(escape(node) if isinstance(node, str) else str(_built(node)) for node in nodes)
+    return "".join([escape(node) if isinstance(node, str) else _written(node) for node in nodes])
 
 
 def joined(nodes: Iterable[Node]) -> list[Node]:
     """`nodes` in the form that `parse` gives: neighbouring texts as one string, no text empty."""
     whole: list[Node] = []
-    texts: list[str] = []
+    text = ""
     for node in nodes:
         if isinstance(node, str):
-            texts.append(node)
+            text += node
             continue
-        if text := "".join(texts):
+        if text:
             whole.append(text)
-        texts.clear()
+            text = ""
         whole.append(node)
-    if text := "".join(texts):
+    if text:
         whole.append(text)
     return whole
 
 
-def _built(element: Element) -> Custom:
-    children = [child if isinstance(child, str) else _built(child) for child in element.children]
-    return Custom(element.tag, dict(element.attributes), children)
+def _written(element: Element) -> str:
+    attributes = "".join([_attribute(name, value) for name, value in element.attributes.items()])
+    if not element.children:
+        return f"<{element.tag}{attributes}/>"
+    return f"<{element.tag}{attributes}>{render(element.children)}</{element.tag}>"
+
+
+def _attribute(name: str, value: str | Literal[True]) -> str:
+    return f" {_spelled(name)}" if value is True else f' {_spelled(name)}="{escape(value, inline=True)}"'
+
+
+_spelled: Final = lru_cache(maxsize=256)(param_case)
+"""A name in lower-case words joined by `-`. Nearly all are of the vocabulary, and are asked for again and again."""
 
 
 # Every quantifier is possessive and no tag holds a raw `<`, so that each character is looked at a bounded number of
@@ -169,7 +179,7 @@ def _attributes(source: str) -> dict[str, str | Literal[True]]:
     attributes: dict[str, str | Literal[True]] = {}
     for match in _NAME_AND_VALUE.finditer(source):
         value = next((group for group in match.groups()[1:] if group is not None), None)
-        attributes[param_case(match[1])] = True if value is None else _unescaped(value)
+        attributes[_spelled(match[1])] = True if value is None else _unescaped(value)
     return attributes
 
 

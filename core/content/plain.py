@@ -27,6 +27,15 @@ def plain_text(content: str | Iterable[Node]) -> str:
     return _text(parse(content) if isinstance(content, str) else content, quoted=False)
 
 
+def has_words(nodes: Iterable[Node]) -> bool:
+    """Whether there is anything but blanks in their `plain_text`."""
+    for node in nodes:
+        text = node if isinstance(node, str) else plain_text([node])
+        if text and not text.isspace():
+            return True
+    return False
+
+
 def mentions(content: str | Iterable[Node]) -> frozenset[str]:
     """Ids of the users mentioned by name: no roles, not everyone, nobody who is named only in a quote or a forward."""
     nodes = parse(content) if isinstance(content, str) else content

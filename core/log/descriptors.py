@@ -1,6 +1,8 @@
 """The session files that the committer has open: few, the least lately used is closed first."""
 
+import resource
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,13 +11,15 @@ import structlog
 
 from core.log.disk import Disk
 
-MOST_OPEN: Final = 512
+MOST_OPEN: Final = 2048
+"""Where the process may have as many files. Opening and closing one costs more than writing to it."""
 
 logger = structlog.get_logger()
 
 
 @dataclass(slots=True)
 class _OpenFile:
+    path: Path
     descriptor: int
     end: int
     ended: bool
@@ -24,10 +28,10 @@ class _OpenFile:
 class Descriptors:
     """Used by the committer thread alone. All calls block and raise `OSError`."""
 
-    def __init__(self, runtimes: Path, disk: Disk, *, most: int = MOST_OPEN) -> None:
+    def __init__(self, runtimes: Path, disk: Disk, *, most: int | None = None) -> None:
         self._runtimes = runtimes
         self._disk = disk
-        self._most = most
+        self._most = _most_open() if most is None else most
         self._open: OrderedDict[str, _OpenFile] = OrderedDict()
 
     def end_of(self, session: str) -> tuple[int, bool]:
@@ -35,32 +39,40 @@ class Descriptors:
         file = self._file(session)
         return file.end, file.ended
 
-    def write(self, session: str, offset: int, content: bytes) -> None:
-        self._disk.write_at(self._file(session).descriptor, offset, content)
+    def write(self, session: str, offset: int, content: bytes) -> Path:
+        """Returns the file, which is not synced yet."""
+        file = self._file(session)
+        self._disk.write_at(file.descriptor, offset, content)
+        return file.path
 
     def grown(self, ends: dict[str, int]) -> None:
         """What was written is acknowledged: the files end here now."""
         for session, end in ends.items():
             file = self._file(session)
             file.end, file.ended = end, True
+
+    def close_some(self) -> None:
+        """Close the least lately used of too many. An error may tell of a write that never got to the device."""
         while len(self._open) > self._most:
             _, file = self._open.popitem(last=False)
             self._disk.close(file.descriptor)
 
     def forget_all(self) -> dict[str, int]:
-        """Close everything. Returns where the files ended as far as was acknowledged."""
+        """Close everything. Returns where the files ended as far as was acknowledged. Raises nothing."""
         ends = {session: file.end for session, file in self._open.items()}
         while self._open:
             _, file = self._open.popitem()
-            self._disk.close(file.descriptor)
+            with suppress(OSError):
+                self._disk.close(file.descriptor)
         return ends
 
     def cut_back(self, ends: dict[str, int]) -> None:
         """Cut off what stands behind the acknowledged end of these files. One that is gone was removed meanwhile."""
         for session, end in ends.items():
-            if not self._path(session).exists():
+            try:
+                descriptor = self._disk.open(self._path(session), make=False)
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 continue
-            descriptor = self._disk.open(self._path(session))
             try:
                 if self._disk.size(descriptor) > end:
                     self._disk.truncate(descriptor, end)
@@ -84,8 +96,18 @@ class Descriptors:
             raise
         if not ended:
             logger.warning("log_torn_tail", session=session, cure="the torn line is closed off; nothing else is lost")
-        file = self._open[session] = _OpenFile(descriptor, end, ended)
+        file = self._open[session] = _OpenFile(path, descriptor, end, ended)
         return file
 
     def _path(self, session: str) -> Path:
         return self._runtimes / session / "events.jsonl"
+
+
+def _most_open() -> int:
+    """How many files may stay open: half of what the process may have, which is raised as far as the system lets us."""
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed < 2 * MOST_OPEN:
+        wanted = 2 * MOST_OPEN if most == resource.RLIM_INFINITY else min(2 * MOST_OPEN, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+        allowed = wanted
+    return min(MOST_OPEN, allowed // 2)

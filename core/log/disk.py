@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from core.files import sync_folder
+from core.files import make_folder, sync_folder, write_whole
 from core.log.lines import is_whole
 
 LEAST_ROOM: Final = 4 * 1024 * 1024
@@ -31,9 +31,9 @@ def trouble_with(folder: Path) -> str | None:
 class Disk:
     """Writes that finish or raise `OSError`. All calls block."""
 
-    def open(self, path: Path) -> int:
-        """Open for reading and writing, made if missing, 0600."""
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def open(self, path: Path, *, make: bool = True) -> int:
+        """Open for reading and writing; made if missing, 0600, where ``make`` says so."""
+        return os.open(path, os.O_RDWR | (os.O_CREAT if make else 0) | os.O_CLOEXEC, 0o600)
 
     def close(self, descriptor: int) -> None:
         os.close(descriptor)
@@ -58,14 +58,23 @@ class Disk:
         os.ftruncate(descriptor, size)
 
     def make_folder(self, path: Path) -> None:
-        """Make a folder and its parents, 0700."""
-        for folder in [*reversed(path.parents), path]:
-            if not folder.exists():
-                folder.mkdir(mode=0o700, exist_ok=True)
+        """Make a folder and its parents, 0700. Their names are not durable yet."""
+        make_folder(path)
 
     def sync_folder(self, path: Path) -> None:
         """Make the names in a folder durable."""
         sync_folder(path)
+
+    def sync_all(self) -> None:
+        """Write out what the system holds back, of all files."""
+        os.sync()
+
+    def put_whole(self, path: Path, content: bytes) -> None:
+        """Write a small file, or replace it. Durable once its folder is synced."""
+        write_whole(path, content)
+
+    def unlink(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
 
     def write_new(self, path: Path, content: bytes) -> None:
         """Put a small file in place whole, by temporary file and rename; one that is there and whole is left alone.

@@ -33,8 +33,7 @@ class FileLog:
         if not lines:
             done.set_result([])
             return done
-        done.add_done_callback(self._grow)
-        self._journal.put(Batch(self._session, lines, sidecars, loop, done))
+        self._journal.put(Batch(self._session, lines, sidecars, loop, done, self._grow))
         return done
 
     def read(self, start: int = 0, *, limit: int | None = None) -> Iterator[Line]:
@@ -56,9 +55,8 @@ class FileLog:
         with self._reading() as read_at:
             return cut.number_at(read_at, position)
 
-    def _grow(self, done: asyncio.Future[list[Line]]) -> None:
-        if not done.cancelled() and done.exception() is None and (added := done.result()):
-            self._size = max(self._size, added[-1].end)
+    def _grow(self, end: int) -> None:
+        self._size = max(self._size, end)
 
     @contextmanager
     def _reading(self) -> Generator[cut.ReadAt]:

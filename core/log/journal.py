@@ -9,7 +9,7 @@ import asyncio
 import os
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +18,12 @@ from typing import Final
 import structlog
 
 from core.errors import FolderUnusable, LogUnavailable
-from core.health import Health
+from core.health import Health, Troubles
 from core.log.descriptors import Descriptors
 from core.log.disk import Disk
 from core.log.port import Line, Sidecars
-from core.log.records import Record, pack, put_back, sync_paths, unpack
+from core.log.records import Record, pack
+from core.log.recovery import Recovery, put_sidecars, sync_paths
 
 TURN_OVER_AT: Final = 8 * 1024 * 1024
 MOST_TOGETHER: Final = 256
@@ -33,13 +34,14 @@ logger = structlog.get_logger()
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """Lines that wait to become durable. ``done`` belongs to ``loop``."""
+    """Lines that wait to become durable. ``done`` belongs to ``loop``; before it is, ``grown`` is told the new end."""
 
     session: str
     lines: Sequence[bytes]
     sidecars: Sidecars
     loop: asyncio.AbstractEventLoop
     done: asyncio.Future[list[Line]]
+    grown: Callable[[int], None]
     start: int = 0
     content: bytes = b""
     failure: Exception | None = None
@@ -57,9 +59,11 @@ class Journal:
         self._path = folder / ".store" / "journal"
         self._disk = disk or Disk()
         self._turn_over_at = turn_over_at
-        self._waiting: queue.SimpleQueue[Batch | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Sequence[Batch] | None] = queue.SimpleQueue()
+        self._gathered: dict[asyncio.AbstractEventLoop, list[Batch]] = {}
         self._thread: threading.Thread | None = None
         self._files = Descriptors(self._runtimes, self._disk)
+        self._recovery = Recovery(folder, self._disk)
         self._journal: int | None = None
         self._generation = b""
         self._end = 0
@@ -67,12 +71,15 @@ class Journal:
         self._broken = False
         self._cut: dict[str, int] = {}
         self.health = Health("disk", problem=None)
+        self._troubles = Troubles(self.health)
 
     def start(self) -> None:
         """Recover, then take batches. Blocks."""
         try:
-            for folder in (self._runtimes, self._path.parent):
-                self._disk.make_folder(folder)
+            self._disk.make_folder(self._runtimes)
+            if not self._path.parent.is_dir():
+                self._sync_above()
+                self._disk.make_folder(self._path.parent)
             journal = self._disk.open(self._path)
             for folder in (self._path.parent, self._path.parent.parent):
                 self._disk.sync_folder(folder)
@@ -85,6 +92,12 @@ class Journal:
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._thread.start()
 
+    def _sync_above(self) -> None:
+        """Make the data folder's own name durable, and those of all above it, one of which may be as new."""
+        for folder in self._runtimes.parent.absolute().parents:
+            with suppress(OSError):  # somebody else's; what we made is ours
+                self._disk.sync_folder(folder)
+
     def stop(self) -> None:
         """Finish what waits, sync the session files and leave an empty journal. Blocks."""
         if self._thread is None:
@@ -95,8 +108,20 @@ class Journal:
         self._refuse_waiting()
 
     def put(self, batch: Batch) -> None:
-        """Queue a batch; its future is done when it is durable, or fails with `LogUnavailable`."""
-        self._waiting.put(batch)
+        """Queue a batch of the running loop; its future is done when it is durable, or fails with `LogUnavailable`.
+
+        What a loop puts in one turn is handed over together: waking the committer for the first of them would cut them
+        apart, and the others would wait for two syncs.
+        """
+        gathered = self._gathered.setdefault(batch.loop, [])
+        gathered.append(batch)
+        if len(gathered) == 1:
+            batch.loop.call_soon(self._hand_over, batch.loop)
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        gathered = self._gathered.pop(loop)
+        for start in range(0, len(gathered), MOST_TOGETHER // 2):
+            self._waiting.put(gathered[start : start + MOST_TOGETHER // 2])
         if self._thread is None:
             self._refuse_waiting()
 
@@ -104,7 +129,7 @@ class Journal:
         """Nobody takes batches any more: whoever comes late is told so instead of waiting for ever."""
         with suppress(queue.Empty):
             while True:
-                if (batch := self._waiting.get_nowait()) is not None:
+                for batch in self._waiting.get_nowait() or ():
                     batch.failure = OSError("the journal is stopped")
                     _wake([batch])
 
@@ -119,8 +144,8 @@ class Journal:
                 if item is None:
                     stopping = True
                 else:
-                    group.append(item)
-                if len(group) >= MOST_TOGETHER:
+                    group += item
+                if len(group) >= MOST_TOGETHER // 2:
                     break
                 try:
                     item = self._waiting.get_nowait()
@@ -145,23 +170,30 @@ class Journal:
         except Exception as error:  # noqa: BLE001 - handed to all who wait; a dead committer would let them wait for ever
             self._broken = True
             reason = getattr(error, "strerror", None) or type(error).__name__
-            self.health.ill(f"the disk does not take writes ({reason}); make room or mend it, and it goes on by itself")
+            sentence = f"the disk does not take writes ({reason}); make room or mend it, and it goes on by itself"
+            self._troubles.begin("disk", sentence)
             for batch in group:
                 batch.failure = batch.failure or error
         else:
-            self.health.well()
+            self._troubles.end("disk")
         _wake(group)
-        if not self._broken and self._end >= self._turn_over_at:
-            try:
+        if self._broken:
+            return
+        try:
+            self._files.close_some()
+            if self._end >= self._turn_over_at:
                 self._turn_over()
-            except OSError as error:
-                self._broken = True
-                logger.warning("journal_not_turned_over", error=error.strerror)
+        except OSError as error:
+            self._broken = True
+            logger.warning("journal_not_turned_over", error=error.strerror)
 
     def _lay_out(self, group: list[Batch]) -> list[Batch]:
         """Give each batch its place. One whose files cannot be placed fails alone, before anything is written of it."""
         ends: dict[str, int] = {}
         for batch in group:
+            if batch.session in self._recovery.held:
+                batch.failure = OSError("its earlier lines found no place; mend its file and start again")
+                continue
             try:
                 for folder in {(self._runtimes / batch.session / name).parent for name in batch.sidecars}:
                     self._disk.make_folder(folder)
@@ -182,19 +214,16 @@ class Journal:
         if not ready:
             return
         records = self._records(ready)
-        packed = b"".join(pack(record, self._generation) for record in records)
+        packed = pack(records, self._generation)
         journal = self._journal
         if journal is None:
             raise OSError("the journal is closed")
         self._disk.write_at(journal, self._end, packed)
         self._disk.sync(journal)
         for record in records:
-            self._files.write(record.session, record.offset, record.content)
-            folder = self._runtimes / record.session
-            for name, content in record.sidecars.items():
-                self._disk.write_new(folder / name, content)
-                self._unsynced.add(folder / name)
-            self._unsynced.add(folder / "events.jsonl")
+            self._unsynced.add(self._files.write(record.session, record.offset, record.content))
+            if record.sidecars:
+                self._unsynced |= put_sidecars(self._runtimes / record.session, record.sidecars, self._disk)
         # Only now: a failure above leaves these as they were, and mending cuts back to them.
         self._end += len(packed)
         self._files.grown({record.session: record.offset + len(record.content) for record in records})
@@ -233,9 +262,7 @@ class Journal:
         acknowledged on it again.
         """
         self._cut |= self._files.forget_all()
-        if self._journal is not None:
-            self._disk.close(self._journal)
-            self._journal = None
+        self._close_journal()
         journal = self._disk.open(self._path)
         try:
             self._disk.truncate(journal, self._end)
@@ -252,7 +279,7 @@ class Journal:
         """Put back what the journal holds, then empty it."""
         try:
             size = self._disk.size(journal)
-            mended = put_back(unpack(self._disk.read_at(journal, 0, size)), self._runtimes, self._disk)
+            self._recovery.put_back(self._disk.read_at(journal, 0, size))
             sync_paths(self._unsynced, self._disk)
             self._unsynced.clear()
             self._disk.truncate(journal, 0)
@@ -260,15 +287,20 @@ class Journal:
         except OSError:
             self._disk.close(journal)
             raise
-        if mended:
-            logger.warning("logs_recovered", sessions=mended)
+        for session, reason in self._recovery.held.items():
+            sentence = f"the log of {session} cannot be written ({reason}); mend its file and start again"
+            self._troubles.begin(session, sentence)
         self._journal, self._end, self._generation = journal, 0, os.urandom(8)
 
     def _close(self) -> None:
         self._files.forget_all()
-        if self._journal is not None:
-            self._disk.close(self._journal)
-            self._journal = None
+        self._close_journal()
+
+    def _close_journal(self) -> None:
+        journal, self._journal = self._journal, None
+        if journal is not None:
+            with suppress(OSError):
+                self._disk.close(journal)
 
 
 def _wake(group: list[Batch]) -> None:
@@ -291,7 +323,9 @@ def _resolve(batches: list[Batch]) -> None:
             error.__cause__ = batch.failure
             batch.done.set_exception(error)
         else:
-            batch.done.set_result(_lines(batch))
+            lines = _lines(batch)
+            batch.grown(lines[-1].end)
+            batch.done.set_result(lines)
 
 
 def _lines(batch: Batch) -> list[Line]:

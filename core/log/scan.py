@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -64,7 +65,24 @@ class Kind(msgspec.Struct, rename="camel"):
         return _printed(self.data.role if missing else self.data.type)
 
 
+class _UsualData(msgspec.Struct, gc=False):
+    type: str | None = None
+    role: str | None = None
+
+
+class _Usual(msgspec.Struct, gc=False):
+    """A line as the format wants it."""
+
+    type: str
+    timestamp: int
+    data: _UsualData
+
+
 _kind = msgspec.json.Decoder(Kind)
+_usual = msgspec.json.Decoder(_Usual)
+_NAMES = attrgetter("type", "data.type", "data.role")
+_TIMESTAMP = attrgetter("timestamp")
+_BLOCK = 256 * 1024
 
 
 def numbered(read_at: ReadAt, size: int) -> Iterator[Numbered]:
@@ -99,19 +117,63 @@ def kind_of(raw: bytes) -> Kind | None:
 def stats(read_at: ReadAt, size: int) -> Stats:
     """Count what a log holds. Blank lines do not count."""
     found = Stats(size=size)
-    for line in numbered(read_at, size):
-        if not line.raw.strip():
-            continue
-        kind = kind_of(line.raw)
-        if kind is None and not line.ended:
-            found.torn_tail = True
-        elif kind is None:
-            found.bad_lines += 1
-            if len(found.bad) < MOST_NAMED:
-                found.bad.append(line.number)
-        else:
-            _count(found, kind)
+    before = 0
+    for lines, ended in _many(read_at, size):
+        if not ended or not _count_together(found, lines):
+            for number, raw in enumerate(lines, before + 1):
+                _count_one(found, number, raw, ended=ended)
+        before += len(lines)
     return found
+
+
+def _many(read_at: ReadAt, size: int) -> Iterator[tuple[list[bytes], bool]]:
+    """All lines, some hundreds at a time; what has no LF at the end comes last, by itself, and with False."""
+    offset = 0
+    kept: list[bytes] = []
+    while offset < size and (chunk := read_at(offset, min(_BLOCK, size - offset))):
+        offset += len(chunk)
+        first, *lines = chunk.split(b"\n")
+        kept.append(first)
+        if lines:
+            last = lines.pop()
+            yield [b"".join(kept), *lines], True
+            kept = [last]
+    if rest := b"".join(kept):
+        yield [rest], False
+
+
+def _count_together(found: Stats, lines: list[bytes]) -> bool:
+    """Count lines that are all as the format wants them, without a step of Python for each. False: none was counted."""
+    try:
+        kinds = [*map(_usual.decode, lines)]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    for (entry_type, data_type, role), times in Counter(map(_NAMES, kinds)).items():
+        found.types[entry_type] += times
+        name = _printed(role if data_type is None else data_type)
+        if entry_type == "message":
+            found.messages[name] += times
+        elif entry_type == "event":
+            found.turns[name] += times
+    found.lines += len(lines)
+    moments = [moment for moment in (found.first, found.last) if moment is not None]
+    moments += map(_TIMESTAMP, kinds)
+    found.first, found.last = min(moments), max(moments)
+    return True
+
+
+def _count_one(found: Stats, number: int, raw: bytes, *, ended: bool) -> None:
+    if not raw.strip():
+        return
+    kind = kind_of(raw)
+    if kind is None and not ended:
+        found.torn_tail = True
+    elif kind is None:
+        found.bad_lines += 1
+        if len(found.bad) < MOST_NAMED:
+            found.bad.append(number)
+    else:
+        _count(found, kind)
 
 
 def of_turn(read_at: ReadAt, size: int, turn: str) -> Iterator[Numbered]:

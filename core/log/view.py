@@ -8,6 +8,7 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,13 +19,11 @@ from core.log.records import Record, unpack
 
 def read_journal(folder: Path) -> dict[str, list[Record]]:
     """What the journal of a data folder holds, by session, oldest first. Blocks; raises `OSError`."""
-    try:
-        journal = (folder / ".store" / "journal").read_bytes()
-    except FileNotFoundError:
-        return {}
     records: dict[str, list[Record]] = {}
-    for record in unpack(journal):
-        records.setdefault(record.session, []).append(record)
+    for name in ("journal.kept", "journal"):
+        with suppress(FileNotFoundError):
+            for record in unpack((folder / ".store" / name).read_bytes()).records:
+                records.setdefault(record.session, []).append(record)
     return records
 
 
@@ -37,12 +36,12 @@ class View:
     def __init__(self, path: Path, records: Sequence[Record] = ()) -> None:
         self.path = path
         self.sidecars: Sidecars = {name: content for record in records for name, content in record.sidecars.items()}
-        self._laid_over = _joined(records)
         try:
             self._descriptor: int | None = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             size = _size_of_file(self._descriptor)
         except FileNotFoundError:
             self._descriptor, size = None, 0
+        self._laid_over = _joined(records, size)
         self.size = max([size, *(start + len(content) for start, content in self._laid_over)])
 
     def read_at(self, offset: int, count: int) -> bytes:
@@ -81,15 +80,22 @@ def _size_of_file(descriptor: int) -> int:
     return found.st_size
 
 
-def _joined(records: Sequence[Record]) -> list[tuple[int, bytes]]:
-    """Stretches of the file, neighbours as one: a journal holds thousands of records of a busy session."""
+def _joined(records: Sequence[Record], size: int) -> list[tuple[int, bytes]]:
+    """Stretches to lay over a file of a size, neighbours as one: a busy session has thousands of records.
+
+    What the file lacks before one of them is a line of its own, as `Recovery` makes it.
+    """
     stretches: list[tuple[int, list[bytes], int]] = []
+    reach = size
     for record in records:
         end = record.offset + len(record.content)
         if stretches and stretches[-1][2] == record.offset:
             start, pieces, _ = stretches[-1]
             pieces.append(record.content)
             stretches[-1] = (start, pieces, end)
+        elif record.offset > reach:
+            stretches.append((record.offset - 1, [b"\n", record.content], end))
         else:
             stretches.append((record.offset, [record.content], end))
+        reach = max(reach, end)
     return [(start, b"".join(pieces)) for start, pieces, _ in stretches]

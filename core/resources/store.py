@@ -8,7 +8,6 @@ import hashlib
 import io
 import os
 import re
-import secrets
 import struct
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from msgspec.structs import replace
 from core.chat.port import Upload
 from core.clock import now_ms
 from core.errors import ResourceError
-from core.files import write_whole
+from core.files import make_folder, open_beside, sync_folders, write_all, write_whole
 from core.ids import AssetId, SessionId
 from core.sidecars import FetchError, Sidecar, SourceInfo, read_sidecar, write_sidecar
 
@@ -52,16 +51,14 @@ class Incoming:
     """A file on its way in: written beside its place, and put there whole by `Resources.keep`."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         self.size = 0
         self.head = b""
         self._digest = hashlib.sha256()
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        self._file, self.path = open_beside(path)
+        self._placed = False
 
     def write(self, chunk: bytes) -> None:
-        rest = memoryview(chunk)
-        while rest:
-            rest = rest[os.write(self._file, rest) :]
+        write_all(self._file, chunk)
         self.size += len(chunk)
         self.head += chunk[: SNIFFED - len(self.head)]
         self._digest.update(chunk)
@@ -71,10 +68,16 @@ class Incoming:
         """SHA-256 in hex."""
         return self._digest.hexdigest()
 
-    def sync(self) -> None:
+    def place(self, path: Path) -> None:
+        """Put it there, durable once its folder is synced."""
         os.fsync(self._file)
+        self.path.rename(path)
+        self._placed = True
 
     def close(self) -> None:
+        """Without `place` nothing of it stays."""
+        if not self._placed:
+            self.path.unlink(missing_ok=True)
         os.close(self._file)
 
 
@@ -118,7 +121,7 @@ class Resources:
         """Note that the bytes cannot be had, for good."""
         path = self._asset(session, asset)
         error = FetchError(code=code, message=message, at=now_ms())
-        write_whole(_beside(path), write_sidecar(replace(self._read_sidecar(path), error=error)))
+        self._write_sidecar(path, replace(self._read_sidecar(path), error=error))
 
     def remove(self, session: SessionId, asset: AssetId) -> None:
         """The message was retracted: the bytes go, the sidecar stays and says so. Again is no error."""
@@ -129,7 +132,7 @@ class Resources:
             return  # a line of somebody else's log, of which nothing was ever stored
         path.unlink(missing_ok=True)
         if sidecar.removed_at is None:
-            write_whole(_beside(path), write_sidecar(replace(sidecar, removed_at=now_ms())))
+            self._write_sidecar(path, replace(sidecar, removed_at=now_ms()))
 
     def put_artifact(self, session: SessionId, namespace: str, content: bytes, *, filename: str | None = None) -> str:
         """Keep bytes that a tool made, under the hash of them. Returns the URL."""
@@ -139,6 +142,7 @@ class Resources:
         path = self._runtimes / session / "resources" / "artifacts" / namespace / name
         url = f"artifact://{namespace}/{name}"
         if path.is_file() and _beside(path).is_file():
+            sync_folders(path.parent, self._runtimes)
             return url
         made = Sidecar(
             id=name.removesuffix(".blob"),
@@ -186,17 +190,14 @@ class Resources:
 
     @contextmanager
     def _receive(self, path: Path) -> Generator[Incoming]:
-        for folder in [*reversed(path.parent.parents), path.parent]:
-            folder.mkdir(mode=0o700, exist_ok=True)  # with `parents` the mode would be the last one's only
-        incoming = Incoming(path.with_name(f".{path.name}.{secrets.token_hex(4)}"))
+        make_folder(path.parent)
+        incoming = Incoming(path)
         try:
             yield incoming
         finally:
             incoming.close()
-            incoming.path.unlink(missing_ok=True)
 
     def _keep(self, path: Path, incoming: Incoming, sidecar: Sidecar | None = None) -> Sidecar:
-        incoming.sync()
         sidecar = sidecar or self._read_sidecar(path)
         media_type = sniff(incoming.head, sidecar.source_info)
         width, height = _pixels(incoming.path) if media_type in PICTURES else (None, None)
@@ -209,9 +210,15 @@ class Resources:
             height=height,
             fetched_at=now_ms(),
         )
-        incoming.path.rename(path)
-        write_whole(_beside(path), write_sidecar(known))
+        incoming.place(path)
+        sync_folders(path.parent, self._runtimes)  # a sidecar never tells of bytes that are not there
+        self._write_sidecar(path, known)
         return known
+
+    def _write_sidecar(self, path: Path, sidecar: Sidecar) -> None:
+        """It would survive a power cut when this returns."""
+        write_whole(_beside(path), write_sidecar(sidecar))
+        sync_folders(path.parent, self._runtimes)
 
     def _upload(self, session: SessionId, url: str) -> Upload:
         path, sidecar = self.open(session, url)

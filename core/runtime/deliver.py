@@ -69,7 +69,7 @@ class Deliver:
         """Hand over everything from the receipt to the end."""
         position = await session.resume_from(self._receipts.get(self.name, session.id))
         while position < session.size:
-            chunk, position = await asyncio.to_thread(session.read_chunk, position)
+            chunk, position = await session.chunk_from(position)
             for batch in batches(chunk):
                 await self._hand_over(session, batch)
             if chunk:

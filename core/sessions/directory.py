@@ -6,6 +6,7 @@ import os
 import socket
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,11 +48,13 @@ class FolderLock:
                 f"the data folder {folder} is held by {holder or 'another process'}; "
                 "stop that one first, or set ISHIKI_DATA_DIR to another folder"
             ) from None
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        with suppress(OSError):  # on a full disk the lock holds as well without a name in it
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
 
     def release(self) -> None:
-        os.ftruncate(self._descriptor, 0)
+        with suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
 
 
@@ -138,6 +141,8 @@ class Sessions:
 
     async def close(self) -> None:
         """Wait until what was handed in is durable or refused."""
+        while busy := [session for session in self._open.values() if session.is_busy]:
+            await asyncio.gather(*(session.settle() for session in busy))
         while self._tasks:
             await asyncio.wait(self._tasks)
 

@@ -9,13 +9,15 @@ import structlog
 from core.codec import decode
 from core.entries import AnyEntry, MessageCreated, MessageDeleted, fact_of
 from core.errors import InvalidEntry, UnknownEntry
-from core.ids import EntryId, SessionId
+from core.ids import EntryId, MessageId, SessionId
 from core.log.port import Line, Log
 from core.sessions.receipts import Receipt
 from core.sessions.state import MessageKey, key_of, number_of
 
 CHUNK_BYTES: Final = 256 * 1024
 MOST_REPORTED: Final = 64
+_MESSAGE: Final = b'"ishiki.message.'
+_NUMBER: Final = b'"messageId":"'
 
 logger = structlog.get_logger()
 
@@ -97,6 +99,23 @@ class Reading:
             if len(standing) >= most:
                 break
         return Newest(highest, list(standing))
+
+    def highest_number(self) -> int:
+        """The highest message number in the whole log, 0 for none. Reads all of it. Blocks.
+
+        Its end alone does not tell: a gap that was filled later, or a long turn, may stand behind higher numbers.
+        """
+        highest = 0
+        for line in self._log.read():
+            start = line.raw.find(_NUMBER) + len(_NUMBER)
+            if start >= len(_NUMBER) and _MESSAGE in line.raw:
+                number = line.raw[start : line.raw.find(b'"', start)]
+                highest = max(highest, number_of(MessageId(number.decode("utf-8", "replace"))))
+        return highest
+
+    async def chunk_from(self, start: int) -> tuple[list[Recorded], int]:
+        """As `read_chunk`, on the event loop."""
+        return await asyncio.to_thread(self.read_chunk, start)
 
     async def position_after(self, entry: EntryId) -> int:
         """The position after an entry. Raises `UnknownEntry`."""

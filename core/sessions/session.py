@@ -7,6 +7,7 @@ what the file really holds, and file order is the order of the calls.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import replace as changed
@@ -16,14 +17,19 @@ from core.codec import encode
 from core.content import parse, render, without_sources
 from core.entries import AnyEntry, FailureCause, MessageCreated, MessageDeleted, TurnFailed, fact_of, turn_event
 from core.ids import SessionId, TurnId
-from core.log.port import Log
-from core.sessions.facts import Fact, Media, Said, Written
+from core.log.port import Line, Log
+from core.sessions.facts import Fact, Media, Retracted, Said, Written
 from core.sessions.reading import Reading, Recorded
+from core.sessions.receipts import Receipt
 from core.sessions.state import Draft, MessageKey, SessionState, Standing, fold, fold_message, key_of
 from core.sidecars import Sidecar, write_sidecar
 
 LOADED_BYTES: Final = 512 * 1024
 """How much of a log's end is folded when a session is first written to."""
+
+MOST_RECENT: Final = 8
+RECENT_BYTES: Final = 16 * 1024
+"""The newest lines that stay in memory for whoever follows the log close behind."""
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], None]
 """Start a named task that somebody owns."""
@@ -69,8 +75,10 @@ class Session(Reading):
         "_draining",
         "_grown",
         "_has_written",
+        "_highest",
         "_on_append",
         "_owed",
+        "_recent",
         "_spawn",
         "_state",
         "_waiting",
@@ -87,6 +95,8 @@ class Session(Reading):
         self._waiting: list[_Waiting] = []
         self._draining = False
         self._has_written = False
+        self._highest: int | None = None
+        self._recent: list[Recorded] = []
         self._grown: asyncio.Event | None = None
 
     def append(self, facts: Iterable[Fact]) -> asyncio.Future[list[Recorded]]:
@@ -95,12 +105,23 @@ class Session(Reading):
         The result is the lines that were new: none when the log holds all of it already. Raises `LogUnavailable`
         through the future; nothing is recorded then and the same facts may be handed in again.
         """
-        waiting = _Waiting(tuple(facts), asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(tuple(facts), loop.create_future())
         self._waiting.append(waiting)
         if not self._draining:
             self._draining = True
-            self._spawn(self._drain(), f"append {self.id}")
+            loop.call_soon(self._begin)
         return waiting.done
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything that was handed in is neither durable nor refused."""
+        return self._draining
+
+    async def settle(self) -> None:
+        """Return when all that was handed in is durable or refused."""
+        while self._draining:
+            await asyncio.wait([self.append(())])
 
     async def state(self) -> SessionState:
         """What is true now. Not to be changed by the caller."""
@@ -114,10 +135,9 @@ class Session(Reading):
     async def standing(self, key: MessageKey) -> Standing | None:
         """What the log says of one message, also of one that memory has forgotten; None: it does not hold it."""
         state = await self.state()
-        known = state.standing(key)
-        if known is None and not state.complete:
-            known = await asyncio.to_thread(self._look_up, key)
-        return known
+        if state.is_partial(key):
+            return await asyncio.to_thread(self._look_up, key)
+        return state.standing(key)
 
     async def follow(self, start: int = 0) -> AsyncIterator[Recorded]:
         """Entries from a position on, without gap or repeat, for ever."""
@@ -125,17 +145,54 @@ class Session(Reading):
         while True:
             self._grown = grown = self._grown or asyncio.Event()
             while position < self._log.size:
-                chunk, position = await asyncio.to_thread(self.read_chunk, position)
+                chunk, position = await self.chunk_from(position)
                 for recorded in chunk:
                     yield recorded
             await grown.wait()
 
+    async def chunk_from(self, start: int) -> tuple[list[Recorded], int]:
+        """Some entries from a position on, and the position to go on from. The newest are still in memory."""
+        if any(recorded.start == start for recorded in self._recent):
+            return [recorded for recorded in self._recent if recorded.start >= start], self._recent[-1].end
+        return await super().chunk_from(start)
+
+    async def resume_from(self, receipt: Receipt | None) -> int:
+        if receipt is not None and any(_is_at(receipt, recorded) for recorded in self._recent):
+            return receipt.position
+        return await super().resume_from(receipt)
+
     def forget(self) -> None:
         """Let go of what is in memory, where nothing is under way; the next use folds the log's end again."""
         if not self._draining:
-            self._state = None
+            if self._state is not None and self._state.surveyed:
+                self._highest = self._state.highest
+            self._state, self._recent = None, []
 
     # --- appending ------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Write what waits: without a task where memory tells all that has to be known, as it nearly always does."""
+        state = self._state
+        if state is None or not _suffices(state, self._waiting):
+            self._spawn(self._drain(), f"append {self.id}")
+            return
+        group, self._waiting = self._waiting, []
+        batch = self._decide(state, group)
+        if batch.lines:
+            written = self._log.append(batch.lines, batch.sidecars)
+            written.add_done_callback(partial(self._go_on, state, batch))
+        else:
+            self._go_on(state, batch, None)
+
+    def _go_on(self, state: SessionState, batch: _Batch, written: asyncio.Future[list[Line]] | None) -> None:
+        try:
+            self._take_in(state, batch, written.result() if written is not None else ())
+        except Exception as error:  # noqa: BLE001 - not handled here: handed to everybody who waits
+            _refuse(batch.waiting, error)
+        if self._waiting:
+            self._begin()
+        else:
+            self._draining = False
 
     async def _drain(self) -> None:
         group: list[_Waiting] = []
@@ -145,9 +202,7 @@ class Session(Reading):
                 try:
                     await self._write(group)
                 except Exception as error:  # noqa: BLE001 - not handled here: handed to everybody who waits
-                    for waiting in group:
-                        if not waiting.done.done():
-                            waiting.done.set_exception(error)
+                    _refuse(group, error)
         finally:
             self._draining = False
             for waiting in [*group, *self._waiting]:
@@ -158,28 +213,24 @@ class Session(Reading):
         await self._close_open_turn(state)
         await self._recall(state, group)
         await self._fill_quotes(group)
-        batch = self._decide(state, group)
-        added = await self._commit(state, batch)
-        position = 0
-        for waiting in batch.waiting:
-            count = len(waiting.entries)
-            if not waiting.done.done():
-                waiting.done.set_result(added[position : position + count])
-            position += count
+        await self._commit(state, self._decide(state, group))
 
     def _decide(self, state: SessionState, group: Sequence[_Waiting]) -> _Batch:
         """What the facts call for, in their order. Facts that cannot be written fail alone, not those beside them."""
         batch, now = _Batch(Draft(state)), now_ms()
         for waiting in group:
             try:
-                decisions = [batch.draft.take(fact, now=now) for fact in waiting.facts]
-                waiting.entries = [entry for decision in decisions for entry in decision.entries]
+                media: list[Media] = []
+                for fact in waiting.facts:
+                    decision = batch.draft.take(fact, now=now)
+                    waiting.entries += decision.entries
+                    media += decision.media
                 lines = [encode(entry) for entry in waiting.entries]
-                media = [file for decision in decisions for file in decision.media]
                 sidecars = {f"resources/assets/{file.asset}.json": _sidecar(file, now) for file in media}
             except Exception as error:  # noqa: BLE001 - not handled here: handed to whom it concerns
                 if not waiting.done.done():
                     waiting.done.set_exception(error)
+                waiting.entries.clear()
                 batch.draft = Draft(state)
                 for entry in batch.entries():
                     batch.draft.apply(entry)
@@ -189,18 +240,26 @@ class Session(Reading):
                 batch.sidecars |= sidecars
         return batch
 
-    async def _commit(self, state: SessionState, batch: _Batch) -> list[Recorded]:
-        if not batch.lines:
-            return []
-        lines = await self._log.append(batch.lines, batch.sidecars)
+    async def _commit(self, state: SessionState, batch: _Batch) -> None:
+        self._take_in(state, batch, await self._log.append(batch.lines, batch.sidecars) if batch.lines else ())
+
+    def _take_in(self, state: SessionState, batch: _Batch, lines: Sequence[Line]) -> None:
+        """These lines of a batch are durable: remember them, and tell of them."""
         added = [Recorded(entry, *line) for entry, line in zip(batch.entries(), lines, strict=True)]
-        state.absorb(batch.draft)
-        self._has_written = True
-        if self._grown is not None:
-            self._grown.set()
-            self._grown = None
-        self._on_append(self, added)
-        return added
+        if added:
+            state.absorb(batch.draft)
+            self._has_written = True
+            self._recent = _newest(self._recent, added)
+            if self._grown is not None:
+                self._grown.set()
+                self._grown = None
+            self._on_append(self, added)
+        position = 0
+        for waiting in batch.waiting:
+            count = len(waiting.entries)
+            if not waiting.done.done():
+                waiting.done.set_result(added[position : position + count])
+            position += count
 
     async def _close_open_turn(self, state: SessionState) -> None:
         """A turn that was open when the process died gets its end before anything else is written (log-format 4)."""
@@ -214,16 +273,20 @@ class Session(Reading):
 
     async def _recall(self, state: SessionState, group: Sequence[_Waiting]) -> None:
         """Look up the messages that memory has forgotten, before anything about them is decided."""
-        if state.complete:
+        if state.complete or not any(isinstance(fact, Said | Retracted) for waiting in group for fact in waiting.facts):
             return
+        if not state.surveyed:
+            state.highest, state.surveyed = await asyncio.to_thread(self.highest_number), True
         keys = {key for waiting in group for fact in waiting.facts if (key := state.needs_lookup(fact)) is not None}
         for key in keys:
             found = await asyncio.to_thread(self._look_up, key)
             if found is not None:
-                state.remember(key, found)
+                state.recall(key, found)
 
     async def _fill_quotes(self, group: Sequence[_Waiting]) -> None:
         """A quoted message that the platform sent no copy of is quoted as the log has it (log-format 7.1)."""
+        if not any(isinstance(fact, Said) and _is_bare(fact) for waiting in group for fact in waiting.facts):
+            return
         arriving: dict[MessageKey, MessageCreated] = {}
         for waiting in group:
             if any(isinstance(fact, Said) and _is_bare(fact) for fact in waiting.facts):
@@ -243,6 +306,8 @@ class Session(Reading):
         else:
             start = 0
         state = fold(reversed(tail), complete=start == 0)
+        if self._highest is not None:
+            state.highest, state.surveyed = self._highest, True
         if not self._has_written:
             state.inherited_turn = state.open_turn
         return state
@@ -279,6 +344,36 @@ class Session(Reading):
             if isinstance(fact, MessageCreated | MessageDeleted):
                 standing = fold_message(standing or Standing(), fact)
         return standing
+
+
+def _suffices(state: SessionState, group: Sequence[_Waiting]) -> bool:
+    """Whether it can be decided from memory alone what is to be written."""
+    if state.inherited_turn is not None or not (state.complete or state.surveyed):
+        return False
+    facts = [fact for waiting in group for fact in waiting.facts]
+    if any(isinstance(fact, Said) and _is_bare(fact) for fact in facts):
+        return False
+    return state.complete or not any(map(state.needs_lookup, facts))
+
+
+def _refuse(group: Sequence[_Waiting], error: Exception) -> None:
+    for waiting in group:
+        if not waiting.done.done():
+            waiting.done.set_exception(error)
+
+
+def _newest(recent: list[Recorded], added: list[Recorded]) -> list[Recorded]:
+    """The end of the log without gaps, as far as it is kept in memory."""
+    if recent and recent[-1].end != added[0].start:
+        recent = []
+    newest = [*recent, *added][-MOST_RECENT:]
+    while newest and newest[-1].end - newest[0].start > RECENT_BYTES:
+        del newest[0]
+    return newest
+
+
+def _is_at(receipt: Receipt, recorded: Recorded) -> bool:
+    return recorded.end == receipt.position and recorded.entry.id == receipt.entry
 
 
 def _is_bare(fact: Said) -> bool:

@@ -60,6 +60,11 @@ class Standing(NamedTuple):
         return self.original or self.revision > 0
 
 
+UNHEARD: Final = Standing()
+ABOUT_A_MESSAGE: Final = (MessageCreated, MessageDeleted)
+_ENDS: Final = (TurnDone, TurnFailed, TurnAborted)
+
+
 class Decision(NamedTuple):
     """Lines to write for one fact, and the media whose sidecars go with them. Empty: nothing new."""
 
@@ -78,6 +83,9 @@ class SessionState:
         self._messages: OrderedDict[MessageKey, Standing] = OrderedDict()
         self.complete = complete
         self.highest = 0
+        self.surveyed = complete
+        """Whether `highest` is the highest number of the whole log, not only of what was folded."""
+        self._partial: set[MessageKey] = set()
         self.open_turn: TurnId | None = None
         self.inherited_turn: TurnId | None = None
         """The turn that the log was found with: its process is gone, so nobody will end it but us."""
@@ -99,24 +107,40 @@ class SessionState:
         original = isinstance(fact, Said) and fact.edited_at is None
         known = self._messages.get(key)
         if known is not None:
-            # Of a message whose edits are remembered the original may stand further up.
-            return key if original and not known.original and not known.deleted else None
+            if known.deleted or isinstance(fact, Retracted):
+                return None
+            # Of a message that the log's end tells of, the original or other edits may stand further up.
+            return key if (not known.original if original else key in self._partial) else None
         return None if original and number_of(key.message_id) > self.highest else key
 
     def remember(self, key: MessageKey, standing: Standing) -> None:
-        """Keep what was found in the file about an older message."""
+        """Keep what holds of a message."""
         self._messages[key] = standing
         self._messages.move_to_end(key)
+
+    def doubt(self) -> None:
+        """What is here comes from the log's end: of each of these messages more may stand further up."""
+        self._partial.update(self._messages)
+
+    def is_partial(self, key: MessageKey) -> bool:
+        """Whether the file may say more of a message than memory does."""
+        return not self.complete and (key in self._partial or key not in self._messages)
+
+    def recall(self, key: MessageKey, standing: Standing) -> None:
+        """Keep what the whole file says of a message."""
+        self.remember(key, standing)
+        self._partial.discard(key)
 
     def trim(self, most: int = MOST_MESSAGES) -> None:
         """Let go of the messages least lately touched. Not while something is being decided: it may need them."""
         while len(self._messages) > most:
-            self._messages.popitem(last=False)
+            key, _ = self._messages.popitem(last=False)
+            self._partial.discard(key)
             self.complete = False
 
     def absorb(self, draft: "Draft") -> None:
         """What a draft on this state held to come is durable now."""
-        for key, standing in draft._messages.items():
+        for key, standing in draft.changes.items():
             self.remember(key, standing)
         self.highest = draft.highest
         self.open_turn, self.inherited_turn = draft.open_turn, draft.inherited_turn
@@ -127,28 +151,35 @@ class SessionState:
         """Take one line of the log."""
         self.last_entry = entry.id
         fact = fact_of(entry)
-        if isinstance(fact, MessageCreated | MessageDeleted):
+        if isinstance(fact, ABOUT_A_MESSAGE):
             key = key_of(fact)
-            self.remember(key, fold_message(self.standing(key) or Standing(), fact))
+            self.remember(key, fold_message(self.standing(key) or UNHEARD, fact))
             self.highest = max(self.highest, number_of(key.message_id))
-        if isinstance(entry.data, TurnDone | TurnFailed | TurnAborted):
+        if isinstance(entry.data, _ENDS):
             self.open_turn = self.inherited_turn = None
         elif entry.turn_id is not None and not isinstance(entry.data, Narrative):  # which may follow its turn's end
             self.open_turn = entry.turn_id
 
 
 class Draft(SessionState):
-    """What would be true after lines that are not durable yet: a layer over a state, which it leaves alone."""
+    """What would be true after lines that are not durable yet: a layer over a state, which it leaves alone.
+
+    One is made for each append, so it holds no more than ``changes``.
+    """
 
     def __init__(self, base: SessionState) -> None:
-        super().__init__(complete=base.complete)
+        self.changes: dict[MessageKey, Standing] = {}
         self._base = base
-        self.highest = base.highest
+        self.complete = base.complete
+        self.highest, self.surveyed = base.highest, base.surveyed
         self.open_turn, self.inherited_turn = base.open_turn, base.inherited_turn
         self.last_entry = base.last_entry
 
     def standing(self, key: MessageKey) -> Standing | None:
-        return super().standing(key) or self._base.standing(key)
+        return self.changes.get(key) or self._base.standing(key)
+
+    def remember(self, key: MessageKey, standing: Standing) -> None:
+        self.changes[key] = standing
 
     def take(self, fact: Fact, *, now: int) -> Decision:
         """Decide one fact on top of those taken before, and remember what it leads to."""
@@ -164,6 +195,8 @@ def fold_message(standing: Standing, fact: MessageCreated | MessageDeleted) -> S
         return standing._replace(deleted=True, author=standing.author or fact.user_id)
     version = _version(fact.content)
     if fact.edited is None:
+        if standing is UNHEARD:  # nearly always
+            return Standing(fact.user.id, fact.timestamp, original=True, version=version)
         newest = standing.version if standing.revision else version
         return standing._replace(author=fact.user.id, sent_at=fact.timestamp, original=True, version=newest)
     newer = fact.edited.timestamp > standing.edited_at
@@ -192,10 +225,10 @@ def decide(state: SessionState, fact: Fact, *, now: int) -> Decision:
 
 
 def _decide_said(state: SessionState, fact: Said, now: int) -> Decision:
-    standing = state.standing(key_of(fact.message)) or Standing()
+    message = fact.message
+    standing = state.standing(key_of(message)) or UNHEARD
     if standing.deleted or (fact.known_only and not standing.written):
         return Decision()
-    message = fact.message
     if fact.edited_at is None:
         if standing.original:
             return Decision()
@@ -225,7 +258,7 @@ def _decide_said(state: SessionState, fact: Said, now: int) -> Decision:
 
 
 def _decide_retracted(state: SessionState, fact: Retracted, now: int) -> Decision:
-    standing = state.standing(key_of(fact.message)) or Standing()
+    standing = state.standing(key_of(fact.message)) or UNHEARD
     if standing.deleted or (fact.known_only and not standing.written):
         return Decision()
     message = changed(
@@ -243,8 +276,10 @@ def _version(content: str) -> int:
     """A hash of what somebody wrote: the names in it are the platform's, and change when people are renamed."""
     if ' name="' in content:
         content = _NAME.sub("", content)
-    # A lone surrogate is read back from the log as U+FFFD.
-    return hash(content.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    if not content.isascii():
+        # A lone surrogate is read back from the log as U+FFFD.
+        content = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return hash(content)
 
 
 def key_of(message: MessageCreated | MessageDeleted) -> MessageKey:
@@ -261,5 +296,7 @@ def fold(entries: Iterable[AnyEntry], *, complete: bool = True) -> SessionState:
     state = SessionState(complete=complete)
     for entry in entries:
         state.apply(entry)
+    if not complete:
+        state.doubt()
     state.trim()
     return state

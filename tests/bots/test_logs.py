@@ -238,7 +238,7 @@ def test_what_only_the_journal_holds_is_seen_and_nothing_is_written(run: Run, da
     line = encode(custom_message(a_message(1, "from the journal"), now=1)) + b"\n"
     (data / ".store").mkdir()
     record = Record(session=SESSION, offset=0, content=line, sidecars={})
-    (data / ".store" / "journal").write_bytes(pack(record, b"12345678"))
+    (data / ".store" / "journal").write_bytes(pack([record], b"12345678"))
     assert "from the journal" in run("tail", SESSION)[1]
     assert run("check", SESSION)[0] == 0
     assert SESSION in run("stats")[1]
@@ -248,7 +248,7 @@ def test_what_only_the_journal_holds_is_seen_and_nothing_is_written(run: Run, da
 # --- wrong use ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["stats", "timeline", "tail", "check"])
+@pytest.mark.parametrize("command", ["stats", "timeline", "tail", "check", "repair"])
 def test_wrong_use_ends_with_code_2_and_one_sentence(run: Run, data: Path, command: str):
     for target, words in (
         ("dc-404", "there is no session dc-404"),

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from email.utils import formatdate
 from typing import Any
 
-import httpx
+import aiohttp
 import pytest
 from msgspec import Raw
 
@@ -31,13 +31,13 @@ NOW = 10**15
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(trust_env=False) as client:
+async def client() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as client:
         yield client
 
 
 async def test_a_message_goes_to_the_runtime_and_its_answer_to_the_chat(
-    house: House, client: httpx.AsyncClient, until: Until
+    house: House, client: aiohttp.ClientSession, until: Until
 ) -> None:
     async def think(turn: Turn) -> dict[str, Any]:
         return {"reply": f"{turn.rule}: {turn.cause['data']['data']['content']}", "seen": turn.cause["id"]}
@@ -69,7 +69,7 @@ async def _no_file(_session: object, url: str) -> Any:
 
 
 @pytest.mark.parametrize("status", [400, 409, 410, 413, 422])
-async def test_these_answers_refuse_a_body_for_good(client: httpx.AsyncClient, status: int) -> None:
+async def test_these_answers_refuse_a_body_for_good(client: aiohttp.ClientSession, status: int) -> None:
     async with RuntimeSandbox() as server:
         server.fail("/deliver", status)
         with pytest.raises(RuntimeRefused) as refused:
@@ -78,7 +78,7 @@ async def test_these_answers_refuse_a_body_for_good(client: httpx.AsyncClient, s
 
 
 @pytest.mark.parametrize("status", [301, 401, 403, 404, 408, 425, 429, 500, 503])
-async def test_every_other_answer_may_change(client: httpx.AsyncClient, status: int) -> None:
+async def test_every_other_answer_may_change(client: aiohttp.ClientSession, status: int) -> None:
     async with RuntimeSandbox() as server:
         server.fail("/deliver", status, headers={"Retry-After": "7", "Location": "http://127.0.0.1:1/"})
         with pytest.raises(RuntimeUnavailable) as unavailable:
@@ -86,13 +86,13 @@ async def test_every_other_answer_may_change(client: httpx.AsyncClient, status: 
         assert unavailable.value.retry_after == 7
 
 
-async def test_a_runtime_that_is_not_there_is_named_without_its_address(client: httpx.AsyncClient) -> None:
+async def test_a_runtime_that_is_not_there_is_named_without_its_address(client: aiohttp.ClientSession) -> None:
     with pytest.raises(RuntimeUnavailable) as unavailable:
         await HttpRuntime(client, "http://127.0.0.1:1", "t0ken").deliver(SESSION, [b"{}"], key=EntryId("a"))
     assert "127.0.0.1" not in str(unavailable.value)
 
 
-async def test_an_answer_of_another_shape_is_a_failed_call(client: httpx.AsyncClient) -> None:
+async def test_an_answer_of_another_shape_is_a_failed_call(client: aiohttp.ClientSession) -> None:
     async def think(_turn: Turn) -> Any:
         return {"reply": 5}
 
@@ -120,7 +120,7 @@ def test_an_answer_is_read_as_generously_as_runtimes_write_it() -> None:
             read_answer(nonsense)
 
 
-async def test_a_wake_that_is_given_up_hangs_up(client: httpx.AsyncClient, until: Until) -> None:
+async def test_a_wake_that_is_given_up_hangs_up(client: aiohttp.ClientSession, until: Until) -> None:
     ended = asyncio.Event()
 
     async def think(_turn: Turn) -> Any:

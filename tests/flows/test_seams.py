@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import partial
 
-import httpx
+import aiohttp
 import pytest
 
 from bots.sandbox.discord import DiscordSandbox
@@ -234,7 +234,7 @@ async def agent(request: pytest.FixtureRequest) -> AsyncIterator[Agent]:
             lambda: [record.task_hash for record in fake.resolved],
         )
         return
-    async with RuntimeSandbox() as server, httpx.AsyncClient(trust_env=False) as client:
+    async with RuntimeSandbox() as server, aiohttp.ClientSession() as client:
         yield Agent(
             HttpRuntime(client, server.url, server.token),
             lambda status: server.fail("/deliver", status),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from core.audit import Finding, check
+from core.audit.references import SECTIONS
 from core.log.records import Record
 from core.log.view import View
 from core.sidecars import FileRef, Sidecar, write_sidecar
@@ -62,7 +63,8 @@ def an_edit(number: int, revision: int, *, turn: str | None = None) -> Document:
 
 
 def a_deletion(number: int, message: str = "m2") -> Document:
-    key = {"platform": "test", "selfId": "bot", "channelId": "channel", "messageId": message, "timestamp": 1}
+    key: Document = {"platform": "test", "selfId": "bot", "channelId": "channel", "messageId": message}
+    key["timestamp"] = 1793531050200
     data = {"id": f"d-{number}", "timestamp": 1, "role": "custom", "type": "ishiki.message.deleted", "data": key}
     return {"id": f"deleted-{number}", "type": "message", "data": data, "timestamp": 1}
 
@@ -174,6 +176,20 @@ def test_a_wrong_shape_names_the_line_and_the_member(examine: Examine, line: Doc
     assert any(member in finding.message for finding in findings)
 
 
+def test_an_output_of_an_unknown_kind_is_found_with_its_place(examine: Examine):
+    lines = sample()
+    lines[4]["data"]["content"][0]["output"]["type"] = "image"
+    (finding,) = examine(lines)
+    assert (finding.line, finding.rule) == (5, "shape")
+    assert "$.data.content[0].output.type" in finding.message
+
+
+def test_a_byte_that_is_no_text_is_found_also_where_nobody_here_reads(examine: Examine):
+    lines = [*map(line_of, sample())]
+    lines[3] = lines[3].replace(b"view=meta", b"view=\xffmet")
+    assert (4, "json") in rules(examine(lines))
+
+
 def test_a_null_member_is_found_but_not_in_what_is_a_tools_own_affair(examine: Examine):
     lines = sample()
     lines[0]["data"]["data"]["quote"] = {"id": "1", "user": None}
@@ -240,6 +256,62 @@ def test_an_attachment_without_its_message_is_found(examine: Examine):
     assert rules(examine(lines)) == [(2, "attachment")]
     del lines[1]["data"]["data"]["selfId"]
     assert rules(examine(lines)) == [(2, "attachment")]
+
+
+def test_a_message_that_is_written_again_after_its_deletion_is_found(examine: Examine):
+    assert rules(examine([*sample(), a_deletion(1, "m1"), an_edit(1, 1)])) == [(11, "deleted")]
+
+
+def test_a_deletion_says_nothing_again_of_what_was_taken_back_and_is_not_earlier(examine: Examine):
+    early = a_deletion(1)
+    early["data"]["data"]["timestamp"] = 5
+    assert rules(examine([*sample(), early])) == [(10, "deleted")]
+    for member in ("content", "user", "isDirect", "guildId", "quote"):
+        loud = a_deletion(1)
+        loud["data"]["data"][member] = {"id": "1"}
+        (finding,) = examine([*sample(), loud])
+        assert (finding.line, finding.rule) == (10, "deleted")
+        assert finding.message.endswith(f"no member {member}; this one does")
+
+
+def test_an_edit_keeps_the_time_of_its_message_and_is_not_older_than_the_one_above(examine: Examine):
+    moved = an_edit(1, 1)
+    moved["data"]["data"]["timestamp"] += 1
+    assert rules(examine([*sample(), moved])) == [(10, "revision")]
+    older = an_edit(2, 2)
+    older["data"]["data"]["edited"]["timestamp"] = 4
+    assert rules(examine([*sample(), an_edit(1, 1), older])) == [(11, "revision")]
+
+
+def test_an_edit_may_come_before_its_message(examine: Examine):
+    edit, original = an_edit(1, 1), sample()[8]
+    edit["data"]["data"] |= {name: original["data"]["data"][name] for name in ("messageId", "timestamp")}
+    assert examine([*sample()[:8], edit, original, a_deletion(1)]) == []
+
+
+@pytest.mark.parametrize(
+    ("members", "rule"),
+    [
+        ({"content": ""}, "content"),
+        ({"user": {"id": "bot"}}, "self"),
+        ({"forward": {"user": {"id": "1"}, "channel": {"id": "2"}}}, "shape"),
+    ],
+)
+def test_what_a_message_may_not_say_of_itself_is_found(examine: Examine, members: Document, rule: str):
+    lines = sample()
+    lines[8]["data"]["data"] |= members
+    assert rules(examine(lines)) == [(9, rule)]
+
+
+def test_a_tools_attachment_names_its_call(examine: Examine):
+    lines = sample()
+    named: Document = {"source": "tool", "toolName": "read", "toolCallId": "call-1", "items": []}
+    data: Document = {"id": "t", "timestamp": 1, "role": "custom", "type": "ishiki.attachment", "data": named}
+    line: Document = {"id": "tool", "type": "message", "data": data, "timestamp": 1, "turnId": TURN}
+    assert examine([*lines[:6], line, *lines[6:]]) == []
+    for member in ("toolName", "toolCallId"):
+        data["data"] = {name: value for name, value in named.items() if name != member}
+        assert rules(examine([*lines[:6], line, *lines[6:]])) == [(7, "attachment")]
 
 
 # --- turns --------------------------------------------------------------------------------------------------------
@@ -320,7 +392,7 @@ def test_a_tool_call_without_its_result_is_found(examine: Examine):
 
 def test_a_result_without_its_call_is_found(examine: Examine):
     lines = sample()
-    assert rules(examine([*lines[:3], *lines[4:]])) == [(4, "tool-call")]
+    assert rules(examine([*lines[:3], *lines[4:5], *lines[6:]])) == [(4, "tool-call")]
 
 
 def test_a_call_that_the_provider_ran_itself_needs_no_tool_message(examine: Examine):
@@ -348,6 +420,21 @@ def test_an_image_key_that_names_nothing_is_found(examine: Examine, key: str):
     assert rules(examine(lines)) == [(6, "images")]
 
 
+def test_an_image_that_was_let_go_of_is_not_shown_again(examine: Examine):
+    lines = sample()
+    again = lines[5] | {"id": "again"}
+    assert rules(examine([*lines[:6], again, *lines[6:]])) == [(7, "images")]
+    lines[5]["data"] = lines[5]["data"] | {"released": []}
+    assert examine([*lines[:6], again, *lines[6:]]) == []
+
+
+def test_a_line_of_images_says_something_and_stands_behind_its_step(examine: Examine):
+    lines = sample()
+    assert rules(examine([*lines[:3], lines[5], *lines[3:5], *lines[6:]])) == [(4, "images")]
+    lines[5]["data"] = {"shown": [], "released": []}
+    assert rules(examine(lines)) == [(6, "images")]
+
+
 def shake(start: str, end: str, entry: str) -> Document:
     region = {
         "toolCallId": "c",
@@ -371,7 +458,7 @@ def shake(start: str, end: str, entry: str) -> Document:
 def compact(last: str, shakes: list[str]) -> Document:
     stats = {"coveredTokens": 1, "summaryTokens": 1, "freedTokens": 1}
     data = {
-        "summary": "",
+        "summary": "".join(f"## {section}\n无\n" for section in SECTIONS),
         "lastEntryId": last,
         "artifact": "artifact://compact/x",
         "coveredShakeIds": shakes,
@@ -399,6 +486,42 @@ def test_each_reference_that_leads_nowhere_is_found_with_its_member(examine: Exa
     assert rules(found) == [(10, "reference")] * 3 + [(11, "reference")] * 2 + [(12, "reference")]
     named = ("range.start", "range.end", "regions[0].entryId", "lastEntryId", "coveredShakeIds[0]", "lastEntryId")
     assert all(member in finding.message for member, finding in zip(named, found, strict=True))
+
+
+def test_folds_that_run_backwards_or_overlap_are_found(examine: Examine):
+    lines = sample()
+    ids = [line["id"] for line in lines]
+    apart = [shake(ids[0], ids[2], ids[0]), shake(ids[3], ids[4], ids[4]) | {"id": "second"}]
+    assert examine([*lines, *apart]) == []
+    assert examine([*lines, *reversed(apart)]) == []
+    assert rules(examine([*lines, shake(ids[4], ids[3], ids[4])])) == [(10, "fold")]
+    within = shake(ids[2], ids[4], ids[4]) | {"id": "second"}
+    (finding,) = examine([*lines, apart[0], within])
+    assert (finding.line, finding.rule) == (11, "fold")
+    assert "begins on line 3" in finding.message
+
+
+def test_a_summary_has_its_seven_sections_and_its_attempts_count_from_one(examine: Examine):
+    anchor = compact(sample()[4]["id"], [])
+    tried: Document = {"provider": "p", "modelId": "m"}
+    anchor["data"]["attempts"] = [tried | {"attempt": 1}, tried | {"attempt": 2}]
+    assert examine([*sample(), anchor]) == []
+    anchor["data"]["attempts"] = [tried | {"attempt": 0}]
+    assert rules(examine([*sample(), anchor])) == [(10, "summary")]
+    anchor = compact(sample()[4]["id"], [])
+    for summary in ("", anchor["data"]["summary"].replace("## 工作状态\n无\n", ""), anchor["data"]["summary"] * 2):
+        anchor["data"]["summary"] = summary
+        assert rules(examine([*sample(), anchor])) == [(10, "summary")]
+
+
+def test_a_key_that_a_script_both_set_and_deleted_is_found(examine: Examine):
+    lines = sample()
+    store = a_line("ishiki.codemode.store", {"set": {"a": 1, "b": 2}, "delete": ["c"]}, turn=TURN)
+    assert examine([*lines[:5], store, *lines[5:]]) == []
+    store["data"]["delete"] = ["a"]
+    (finding,) = examine([*lines[:5], store, *lines[5:]])
+    assert (finding.line, finding.rule) == (6, "store")
+    assert "'a'" in finding.message
 
 
 # --- addresses and sidecars ---------------------------------------------------------------------------------------

@@ -4,18 +4,18 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 from core.log.disk import Disk
-
-CALLS: Final = ("open", "size", "read_at", "write_at", "sync", "truncate", "make_folder", "sync_folder", "write_new")
 
 Fault = Callable[[int, str], int | None]
 """``(number of the call from 1, its name)`` → the errno it fails with, or None."""
 
 
 class FailingDisk(Disk):
-    """Counts its calls; a write that fails has written half by then, as on a full disk."""
+    """Counts its calls; a write that fails has written half by then, as on a full disk.
+
+    The device is not waited for: that a sync is asked for is what matters here.
+    """
 
     def __init__(self, fault: Fault = lambda _number, _name: None) -> None:
         self.fault = fault
@@ -27,9 +27,13 @@ class FailingDisk(Disk):
         if code is not None:
             raise OSError(code, os.strerror(code))
 
-    def open(self, path: Path) -> int:
+    def open(self, path: Path, *, make: bool = True) -> int:
         self._call("open")
-        return super().open(path)
+        return super().open(path, make=make)
+
+    def close(self, descriptor: int) -> None:
+        super().close(descriptor)
+        self._call("close")
 
     def size(self, descriptor: int) -> int:
         self._call("size")
@@ -49,7 +53,6 @@ class FailingDisk(Disk):
 
     def sync(self, descriptor: int) -> None:
         self._call("sync")
-        super().sync(descriptor)
 
     def truncate(self, descriptor: int, size: int) -> None:
         self._call("truncate")
@@ -61,7 +64,17 @@ class FailingDisk(Disk):
 
     def sync_folder(self, path: Path) -> None:
         self._call("sync_folder")
-        super().sync_folder(path)
+
+    def sync_all(self) -> None:
+        self._call("sync_all")
+
+    def put_whole(self, path: Path, content: bytes) -> None:
+        self._call("put_whole")
+        super().put_whole(path, content)
+
+    def unlink(self, path: Path) -> None:
+        self._call("unlink")
+        super().unlink(path)
 
     def write_new(self, path: Path, content: bytes) -> None:
         self._call("write_new")
@@ -76,8 +89,8 @@ class PowerlessDisk(FailingDisk):
         self._paths: dict[int, Path] = {}
         self._durable: dict[Path, bytes] = {}
 
-    def open(self, path: Path) -> int:
-        descriptor = super().open(path)
+    def open(self, path: Path, *, make: bool = True) -> int:
+        descriptor = super().open(path, make=make)
         self._paths[descriptor] = path
         return descriptor
 

@@ -47,6 +47,8 @@ def test_any_stretch_reads_as_a_file_that_was_really_put_right(
     path.write_bytes(content)
     expected = bytearray(content)
     for offset, piece in over:
+        if offset > len(expected):
+            expected.extend(b"\0" * (offset - 1 - len(expected)) + b"\n")
         expected.extend(b"\0" * (offset + len(piece) - len(expected)))
         expected[offset : offset + len(piece)] = piece
     with View(path, [Record("s", offset, piece, {}) for offset, piece in over]) as view:
@@ -66,6 +68,8 @@ async def test_a_journal_of_a_living_gateway_reads_without_touching_it(house: Ho
 
 def test_a_torn_journal_gives_what_is_whole(tmp_path: Path):
     (tmp_path / ".store").mkdir()
-    packed = pack(Record("dc-1", 0, b"1\n", {}), b"12345678") + pack(Record("dc-1", 2, b"2\n", {}), b"12345678")[:-1]
+    packed = (
+        pack([Record("dc-1", 0, b"1\n", {})], b"12345678") + pack([Record("dc-1", 2, b"2\n", {})], b"12345678")[:-1]
+    )
     (tmp_path / ".store" / "journal").write_bytes(packed)
     assert read_journal(tmp_path) == {"dc-1": [Record("dc-1", 0, b"1\n", {})]}

@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 
-import httpx
+import aiohttp
 import pytest
 
 from bots.sandbox.runtime import RuntimeSandbox
@@ -187,7 +187,7 @@ async def far() -> AsyncIterator[RuntimeSandbox]:
 async def told_over_http(house: House, far: RuntimeSandbox, until: Until) -> None:
     """Decide and close; over when it is filed."""
     office = Office(house)
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with aiohttp.ClientSession() as client:
         office.far = HttpRuntime(client, far.url, far.token)
         await office.start()
         await office.decide()

@@ -11,9 +11,21 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from core.entries import AnyEntry, MessageCreated, MessageDeleted, Quote, TurnFailed, TurnStart, fact_of, turn_event
+from core.codec import raw_json
+from core.entries import (
+    AnyEntry,
+    MessageCreated,
+    MessageDeleted,
+    Quote,
+    TurnFailed,
+    TurnStart,
+    UserMessage,
+    fact_of,
+    message_entry,
+    turn_event,
+)
 from core.errors import LogUnavailable, UnknownEntry
-from core.ids import EntryId, MessageId, TurnId
+from core.ids import EntryId, MessageId, TurnId, new_uuid
 from core.log.memory import MemoryLog
 from core.sessions.facts import Fact, Said, Written
 from core.sessions.reading import Recorded
@@ -137,6 +149,61 @@ async def test_a_message_is_found_in_the_log_though_memory_never_held_it(house: 
     assert gone is not None
     assert gone.deleted
     assert await session.standing(key_of(a_message(3))) is None
+
+
+# --- what stands only further up than memory reaches --------------------------------------------------------------
+
+FILLER = LOADED_BYTES // 2000 + 50
+
+
+async def restarted_behind(house: House, *facts: Fact) -> Session:
+    """A session whose log ends with more than memory folds, and these facts at the very end."""
+    await house.sessions.of(SESSION).append([*[said(number, LONG) for number in range(10, 10 + FILLER)], *facts])
+    await house.reopen()
+    session = house.sessions.of(SESSION)
+    assert not (await session.state()).complete
+    return session
+
+
+async def test_a_message_above_a_gap_that_was_filled_later_is_not_written_again(house: House):
+    """The log's end then holds lower numbers than stand further up."""
+    await house.sessions.of(SESSION).append([said(100_000), said(100_001, "b", edited_at=20)])
+    session = await restarted_behind(house)
+    assert told(await session.append([said(100_000), said(100_001, "b", edited_at=20)])) == []
+    assert told(await session.append([said(100_001), said(100_002)])) == ["+100001", "+100002"]
+
+
+async def test_a_message_above_a_long_turn_is_not_written_again(house: House):
+    """The log's end then holds no message at all."""
+    session = house.sessions.of(SESSION)
+    await session.append([said(7)])
+    lines = [
+        message_entry(UserMessage(id=new_uuid(), timestamp=1, content=raw_json(LONG)), now=1) for _ in range(FILLER)
+    ]
+    await session.append([Written(tuple(lines))])
+    await house.reopen()
+    session = house.sessions.of(SESSION)
+    assert told(await session.append([said(7), said(8)])) == ["+8"]
+    session.forget()
+    assert told(await session.append([said(7), said(8), said(9)])) == ["+9"]
+
+
+async def test_an_edit_above_its_message_counts_though_memory_has_the_message(house: House):
+    """An edit may be told first, and the message long after it (log-format 7.1)."""
+    await house.sessions.of(SESSION).append([said(5, "b", edited_at=20)])
+    session = await restarted_behind(house, said(5))
+    standing = await session.standing(key_of(a_message(5)))
+    assert standing is not None
+    assert (standing.revision, standing.edited_at) == (1, 20)
+    assert told(await session.append([said(5, "b", edited_at=20), said(5, "a", edited_at=10)])) == []
+    (edit,) = await session.append([said(5, "c", edited_at=30)])
+    assert edit.entry.data.data.edited.revision == 2
+
+
+async def test_two_edits_of_one_moment_are_known_though_only_one_is_in_memory(house: House):
+    await house.sessions.of(SESSION).append([said(5), said(5, "b", edited_at=20)])
+    session = await restarted_behind(house, said(5, "c", edited_at=20))
+    assert told(await session.append([said(5, "b", edited_at=20), said(5, "c", edited_at=20)])) == []
 
 
 # --- media --------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from core.entries import (
 )
 from core.ids import MessageId, TurnId
 from core.sessions.facts import Fact, Retracted, Said, Written
-from core.sessions.state import Draft, SessionState, decide, fold, key_of, number_of
+from core.sessions.state import Draft, SessionState, Standing, decide, fold, key_of, number_of
 from tests.builders import a_message, a_picture, retracted, said
 
 TURN = TurnId("turn-1")
@@ -228,6 +228,8 @@ def test_a_message_deleted_before_it_came_is_looked_up_when_memory_let_go_of_it(
 def test_of_a_message_known_by_its_edits_alone_the_original_is_looked_up():
     state = fold(take(SessionState(), edit("b")), complete=False)
     assert state.needs_lookup(said(1)) == key_of(a_message(1))
+    assert state.needs_lookup(edit("c")) == key_of(a_message(1)), "other edits may stand further up"
+    state.recall(key_of(a_message(1)), Standing(revision=1))
     assert state.needs_lookup(edit("c")) is None
 
 
