@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -70,7 +70,7 @@ def _measure(row: Row, place: Path, *, quick: bool) -> Measured:
 
 
 @contextmanager
-def _folder(data: Path) -> Iterator[Path]:
+def _folder(data: Path) -> Generator[Path]:
     """A fresh folder in the data folder; nothing is written anywhere else."""
     made = not data.exists()
     try:
@@ -87,7 +87,7 @@ def _folder(data: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _nothing() -> Iterator[None]:
+def _nothing() -> Generator[None]:
     yield
 
 

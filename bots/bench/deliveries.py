@@ -95,13 +95,14 @@ def _message(number: int, due: float) -> MessageCreated:
 
 async def _drained(runtime: Peer, count: int) -> dict[str, Any]:
     """The runtime's report once everything came, or nobody believes that any more."""
-    for _ in range(int(DRAINED_WITHIN * 4)):
+    tries = int(DRAINED_WITHIN * 4)
+    while True:
         runtime.tell("report")
         report: dict[str, Any] = await asyncio.to_thread(runtime.answer)
-        if report["came"] >= count:
+        tries -= 1
+        if report["came"] >= count or not tries:
             return report
         await asyncio.sleep(0.25)
-    return report
 
 
 @asynccontextmanager

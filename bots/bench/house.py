@@ -68,7 +68,7 @@ class Counter:
         if self._left == 0:
             self._there.set()
 
-    def on_append(self, _session: Session, added: "list[Recorded] | tuple[Recorded, ...]") -> None:
+    def on_append(self, _session: Session, added: Sequence[Recorded]) -> None:
         self.add(len(added))
 
     async def until_there(self, within: float = 120.0) -> None:
