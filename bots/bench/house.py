@@ -1,7 +1,7 @@
 """A data folder, open, with as much of the program around it as a row needs."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
