@@ -329,7 +329,12 @@ async def run_until_signal(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    await serve(settings, stop, ready=lambda app: _announce(app, settings))
+    try:
+        await serve(settings, stop, ready=lambda app: _announce(app, settings))
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)  # told once more while it ends, it ends with the same code
 
 
 def _announce(app: App, settings: Settings) -> None:

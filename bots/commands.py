@@ -1,6 +1,5 @@
 """What a command asks of the owner of the data folder, and what comes of it."""
 
-import sqlite3
 from typing import Annotated, Final, Literal
 
 import structlog
@@ -9,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from core.archive.decisions import AllowRule, Decisions
 from core.confirmations.desk import Desk
 from core.confirmations.record import Answer, Choice, Person, Record
-from core.errors import AlreadyDecided, InvalidAnswer, InvalidId, IshikiError, UnknownTask
+from core.errors import AlreadyDecided, InvalidAnswer, InvalidId, IshikiError, StoreUnavailable, UnknownTask
 from core.ids import SessionId, task_hash
 
 OPERATOR: Final = Person(platform="cli", id="operator", name="operator")
@@ -99,11 +98,11 @@ async def perform(wanted: Command, desk: Desk, decisions: Decisions) -> Reply:
             known = await decisions.revoke(rule)
             return Reply(ok=True) if known else Reply(ok=False, code="unknown_rule", message=_UNKNOWN_RULE)
         return Reply(ok=True, record=await _answer(wanted, desk))
-    except IshikiError as error:
-        return Reply(ok=False, code=_CODES.get(type(error), "refused"), message=str(error))
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, StoreUnavailable) as error:
         logger.warning("command_not_written", error=type(error).__name__)
         return Reply(ok=False, code="disk_unavailable", message=_UNWRITTEN)
+    except IshikiError as error:
+        return Reply(ok=False, code=_CODES.get(type(error), "refused"), message=str(error))
     except Exception:
         logger.exception("command_failed")
         return Reply(ok=False, code="internal_error", message=_UNFORESEEN)

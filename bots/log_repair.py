@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import sqlite3
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -45,7 +44,7 @@ def repair(targets: list[str] | None, *, as_json: bool) -> None:
                 _repair(source, as_json=as_json)
             except BrokenPipeError:
                 raise
-            except (OSError, sqlite3.Error, IshikiError) as error:
+            except (OSError, IshikiError) as error:
                 failed = True
                 reason = getattr(error, "strerror", None) or str(error)
                 say(f"{for_terminal(source.name)} is not repaired ({reason}); mend that and run it again")

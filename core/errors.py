@@ -11,6 +11,7 @@
     ├── FolderUnusable         the data folder cannot be made or written
     ├── AddressTaken           our HTTP API cannot listen where it was told to
     ├── LogUnavailable         the disk did not take an append; asking again may help
+    ├── StoreUnavailable       history.db did not take a call; asking again may help
     ├── UnknownEntry           a cursor names an entry that the log does not hold
     ├── UnknownSession         no session of that id
     ├── TokenRefused           a platform does not know the token
@@ -69,6 +70,10 @@ class AddressTaken(IshikiError):
 
 class LogUnavailable(IshikiError):
     """The disk did not take an append: nothing of it is acknowledged, and it may be tried again."""
+
+
+class StoreUnavailable(IshikiError):
+    """history.db could not be read or written: nothing was changed, and it may be tried again."""
 
 
 class UnknownEntry(IshikiError):

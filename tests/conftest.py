@@ -1,11 +1,13 @@
 """A house to test in: a real log in a temporary folder, with its followers."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from core.archive.store import Store
 from core.log.disk import Disk
@@ -23,6 +25,17 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     report: pytest.TestReport = outcome.get_result()
     if report.skipped and item.config.getoption("--nothing-skipped"):
         report.outcome = "failed"
+
+
+@pytest.fixture(autouse=True)
+def diagnostics() -> Generator[None]:
+    """A command that a test calls in its own process sends the diagnostics elsewhere; the next hears its own."""
+    root = logging.getLogger()
+    outputs, level = root.handlers[:], root.level
+    yield
+    structlog.reset_defaults()
+    root.handlers[:] = outputs
+    root.setLevel(level)
 
 
 class House:

@@ -1,13 +1,13 @@
 """From where on Discord has to be asked what happened."""
 
 import asyncio
-import sqlite3
 from typing import Final
 
 import discord
 import structlog
 
 from core.archive.horizon import Heard, Horizon
+from core.errors import StoreUnavailable
 from core.ids import platform_of
 from core.sessions.directory import Sessions
 
@@ -36,7 +36,7 @@ class Since:
         newest = await asyncio.to_thread(self._newest_logged)
         try:
             noted = await self._horizon.read()
-        except sqlite3.Error as error:
+        except StoreUnavailable as error:
             logger.warning("discord_horizon_unread", reason=str(error))
             noted = None
         if noted is None:
@@ -60,7 +60,7 @@ class Since:
     async def _note(self, heard: Heard) -> None:
         try:
             await self._horizon.put(heard)
-        except sqlite3.Error as error:  # a crash before it succeeds may then leave a gap in a channel without a log
+        except StoreUnavailable as error:  # a crash before it succeeds may then leave a gap in a channel without a log
             logger.warning("discord_horizon_not_noted", reason=str(error))
 
     def _newest_logged(self) -> int:

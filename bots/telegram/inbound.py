@@ -1,7 +1,6 @@
 """The door for what happens on Telegram: ask, let in, convert, hand over, and only then confirm."""
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,7 +21,7 @@ from core.archive.lineage import Lineage
 from core.archive.store import Store
 from core.chat.port import Chat
 from core.confirmations.press import Answers
-from core.errors import ChatUnavailable, LogUnavailable, TokenRefused
+from core.errors import ChatUnavailable, LogUnavailable, StoreUnavailable, TokenRefused
 from core.health import Health, Troubles
 from core.ids import SessionId, UserId, platform_of
 from core.sessions.directory import Sessions
@@ -234,13 +233,13 @@ class Inbound:
         waiting = [(session, self._sessions.of(session).append([fact])) for session, fact in batch.facts]
         if waiting:
             await asyncio.wait([written for _, written in waiting])
-        for session, written in waiting:
-            error = written.exception()
+        failed = [(session, error) for session, written in waiting if (error := written.exception()) is not None]
+        for _, error in failed:
             if isinstance(error, LogUnavailable):
                 raise error
-            if error is not None:  # one fact that trips the writer must not hold up the others
-                self._unread["unwritable"] += 1
-                logger.error("telegram_update_not_written", session=session, error=type(error).__name__)
+        for session, error in failed:  # one fact that trips the writer must not hold up the others
+            self._unread["unwritable"] += 1
+            logger.error("telegram_update_not_written", session=session, error=type(error).__name__)
         for session, fact in batch.facts:
             if isinstance(fact, Retracted):
                 self._answers.gone(session, [fact.message.message_id])
@@ -253,7 +252,7 @@ class Inbound:
             while batch.parked:
                 await self._store.park("telegram", *batch.parked[0])
                 del batch.parked[0]
-        except sqlite3.Error as error:
+        except StoreUnavailable as error:
             raise LogUnavailable(f"history.db cannot be written ({type(error).__name__}); free the disk") from None
 
     async def _move(self, batch: Batch) -> None:
@@ -261,7 +260,7 @@ class Inbound:
             while batch.moves:
                 await self._lineage.succeed(*batch.moves[0])
                 del batch.moves[0]
-        except (sqlite3.Error, OSError) as error:
+        except (StoreUnavailable, OSError) as error:
             raise LogUnavailable(f"a move cannot be written ({type(error).__name__}); free the disk") from None
 
     # --- the connection -------------------------------------------------------------------------------------------

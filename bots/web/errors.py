@@ -1,6 +1,5 @@
 """How errors look to a caller of our API: ``{"error": {"code", "message"}}``, always."""
 
-import sqlite3
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -23,6 +22,7 @@ from core.errors import (
     LogUnavailable,
     NotAllowed,
     ResourceError,
+    StoreUnavailable,
     UnknownEntry,
     UnknownSession,
     UnknownTask,
@@ -73,6 +73,7 @@ _CORE: Final[Mapping[type[IshikiError], tuple[int, str]]] = {
     InvalidRequest: (400, "invalid_request"),
     ChatOff: (503, "platform_off"),
     LogUnavailable: (503, "log_unavailable"),
+    StoreUnavailable: (503, "disk_unavailable"),
 }
 _RESOURCES: Final[Mapping[str, int]] = {
     "invalid_resource_uri": 404,
@@ -106,7 +107,7 @@ def needing_the_disk() -> Generator[None]:
     """What the disk does not take is a 503, and may be asked again."""
     try:
         yield
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, StoreUnavailable) as error:
         logger.warning("request_not_written", error=type(error).__name__)
         raise ApiError(503, "disk_unavailable", _UNWRITTEN) from error
 

@@ -22,7 +22,7 @@ class AllowRule(NamedTuple):
 
 
 class Decisions:
-    """The tables ``decision`` and ``allow_rule``. On disk when a call returns. Raises `sqlite3.Error`."""
+    """The tables ``decision`` and ``allow_rule``. On disk when a call returns. Raises `StoreUnavailable`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -23,7 +23,7 @@ class Heard(NamedTuple):
 
 
 class Horizon:
-    """What was heard of one platform. Raises `sqlite3.Error`."""
+    """What was heard of one platform. Raises `StoreUnavailable`."""
 
     def __init__(self, store: Store, platform: Platform) -> None:
         self._store = store

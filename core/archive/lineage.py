@@ -11,7 +11,7 @@ Moved = Callable[[SessionId, SessionId], Awaitable[None]]
 
 
 class Lineage:
-    """Answers from memory; on disk when a call that writes returns. Raises `sqlite3.Error` where it cannot be."""
+    """Answers from memory; on disk when a call that writes returns. Raises `StoreUnavailable` where it cannot be."""
 
     def __init__(self, store: Store, rows: Iterable[tuple[str, str, str]] = ()) -> None:
         self._store = store

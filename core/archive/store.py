@@ -1,7 +1,7 @@
 """history.db as the rest of the program uses it: receipts, sends under way, and what could not be read.
 
 One thread owns the connection. Receipts are answered from memory and written together; everything else is on disk
-when the call returns.
+when the call returns. What waits for the thread raises `StoreUnavailable`.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import structlog
 
 from core.archive.schema import migrate
 from core.clock import now_ms
-from core.errors import FolderUnusable
+from core.errors import FolderUnusable, StoreUnavailable
 from core.ids import SessionId
 from core.sessions.receipts import Receipt
 
@@ -56,7 +56,7 @@ class Store:
         """Write what is left."""
         if self._flush is not None:
             self._flush.cancel()
-        await self._write_receipts()
+        await self._write_what_waits()
         await self._run(self._database.close)
         self._executor.shutdown()
 
@@ -81,10 +81,13 @@ class Store:
     async def _flush_soon(self) -> None:
         await asyncio.sleep(GATHERED)
         self._flush = None
+        await self._write_what_waits()
+
+    async def _write_what_waits(self) -> None:
+        """Receipts may lag: acts are then repeated. They are written with the next one that comes."""
         try:
             await self._write_receipts()
-        except sqlite3.Error as error:
-            # Receipts may lag: acts are then repeated. They are written with the next one that comes.
+        except StoreUnavailable as error:
             logger.warning("receipts_not_written", reason=str(error))
 
     async def _write_receipts(self) -> None:
@@ -94,7 +97,7 @@ class Store:
         rows = [(name, session, str(receipt)) for (name, session), receipt in writing.items()]
         try:
             await self._run(lambda: self._many("INSERT OR REPLACE INTO cursor VALUES (?, ?, ?)", rows))
-        except sqlite3.Error:
+        except StoreUnavailable:
             for key in writing:
                 self._unwritten.setdefault(key, self._receipts[key])
             raise
@@ -126,11 +129,16 @@ class Store:
     # --- the thread -----------------------------------------------------------------------------------------------
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Have the thread do something with the database. Raises `sqlite3.Error`."""
+        """Have the thread do something with the database. Raises `StoreUnavailable`."""
         return await self._run(lambda: work(self._database))
 
     async def _run(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        except sqlite3.Error as error:
+            raise StoreUnavailable(
+                f"history.db cannot be used ({error}); free the disk, and see that no other program holds it"
+            ) from error
 
     def _many(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         with self._database:

@@ -108,7 +108,7 @@ def remove(log: View, found: Damage, *, disk: Disk | None = None) -> Path:
 async def loosen(receipts: Store, session: Reading) -> None:
     """Before lines are taken out: have each follower look for its place by the entry it names, as positions change.
 
-    Where that very line is damaged, the one before it is named instead. Raises `sqlite3.Error`.
+    Where that very line is damaged, the one before it is named instead. Raises `StoreUnavailable`.
     """
     for follower, receipt in receipts.of(session.id).items():
         position = await session.resume_from(receipt)

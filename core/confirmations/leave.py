@@ -5,7 +5,6 @@ Nothing is ever approved by an error: what cannot be looked up is asked.
 
 import hashlib
 import json
-import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Sequence, Set
 from typing import Final, Protocol
@@ -15,6 +14,7 @@ import structlog
 from core.clock import now_ms
 from core.confirmations.life import may_answer, stopped
 from core.confirmations.record import OUTCOMES, Choice, Person, Record
+from core.errors import StoreUnavailable
 from core.ids import SessionId, TurnId
 
 MOST_TURNS: Final = 10_000
@@ -25,7 +25,7 @@ logger = structlog.get_logger()
 
 
 class Rules(Protocol):
-    """Leave for one tool with exactly these arguments, kept for ever. Raises `sqlite3.Error`."""
+    """Leave for one tool with exactly these arguments, kept for ever. Raises `StoreUnavailable`."""
 
     async def grant(self, session: SessionId, tool: str, args_hash: str, by: str, at: int) -> None: ...
 
@@ -65,7 +65,7 @@ class Leave:
                 await self._rules.grant(
                     record.session_id, record.tool, record.args_hash, granted_by, record.decided_at or 0
                 )
-            except sqlite3.Error as error:
+            except StoreUnavailable as error:
                 # It will be asked again.
                 logger.warning("rule_not_kept", session=record.session_id, reason=type(error).__name__)
 
@@ -96,7 +96,7 @@ class Leave:
         sessions = [record.session_id, *self._earlier(record.session_id)]
         try:
             granted = await self._rules.granted(sessions, record.tool, record.args_hash)
-        except sqlite3.Error as error:
+        except StoreUnavailable as error:
             logger.warning("rules_not_read", session=record.session_id, reason=type(error).__name__)
             return None
         return next((person for by in granted if (person := self._holds(by, record)) is not None), None)

@@ -1,7 +1,6 @@
 """Answering a press in time: after at most a second, however long the disk takes (sessions.md 4.5)."""
 
 import asyncio
-import sqlite3
 from collections.abc import Collection
 from typing import Final, Protocol
 
@@ -11,7 +10,7 @@ from core.confirmations.desk import Desk
 from core.confirmations.life import Given
 from core.confirmations.record import Person, Record
 from core.confirmations.showing import Showing
-from core.errors import AlreadyDecided, ConfirmationError, UnknownTask
+from core.errors import AlreadyDecided, ConfirmationError, StoreUnavailable, UnknownTask
 from core.ids import Control, MessageId, SessionId
 
 WITHIN: Final = 1.0
@@ -95,7 +94,7 @@ class Answers:
             await self._desk.check(control.task, by, place)
         except ConfirmationError as error:
             return _sentence(error)
-        except sqlite3.Error:
+        except StoreUnavailable:
             return NOT_RECORDED
         return None
 

@@ -5,7 +5,6 @@ restart. Each step leaves its mark in the file, and is repeated until it has.
 """
 
 import asyncio
-import sqlite3
 from collections.abc import Collection
 from functools import partial
 from typing import Final
@@ -20,7 +19,7 @@ from core.confirmations import life
 from core.confirmations.desk import Desk
 from core.confirmations.record import Record, Shown, Trouble
 from core.confirmations.words import closed_prompt, prompt_of
-from core.errors import ChatMoved, ChatRefused, ChatUnavailable, ResourceError, UnknownTask
+from core.errors import ChatMoved, ChatRefused, ChatUnavailable, ResourceError, StoreUnavailable, UnknownTask
 from core.ids import MessageId, SessionId, TaskHash, channel_of, platform_of
 
 LONGEST_PAUSE: Final = 60.0
@@ -71,7 +70,7 @@ class Showing:
             chat, record = self._chats(place), await self._desk.find(task)
             if chat is not None and not record.is_open:
                 await chat.revise(message, closed_prompt(record), thread=record.thread_id)
-        except (ChatRefused, ChatUnavailable, UnknownTask, sqlite3.Error) as error:
+        except (ChatRefused, ChatUnavailable, UnknownTask, StoreUnavailable) as error:
             logger.info("stray_prompt_stays", session=place, task=task, reason=type(error).__name__)
 
     def look_again(self, place: SessionId, messages: Collection[MessageId]) -> None:

@@ -1,7 +1,6 @@
 """What was decided goes to the runtime, at least once until it is taken; then it is filed (contract section 6)."""
 
 import asyncio
-import sqlite3
 from typing import Final
 
 import structlog
@@ -9,7 +8,7 @@ import structlog
 from core.confirmations import life
 from core.confirmations.desk import Desk
 from core.confirmations.record import Record
-from core.errors import RuntimeUnavailable
+from core.errors import RuntimeUnavailable, StoreUnavailable
 from core.health import Troubles
 from core.ids import TaskHash
 from core.runtime.port import Runtime
@@ -96,7 +95,7 @@ class Resolve:
         while True:
             try:
                 await self._desk.file(task)
-            except (OSError, sqlite3.Error) as error:
+            except (OSError, StoreUnavailable) as error:
                 logger.warning("decision_not_filed", task=task, reason=type(error).__name__, again_in=pause)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)

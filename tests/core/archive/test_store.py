@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.archive.store import Store
-from core.errors import FolderUnusable
+from core.errors import FolderUnusable, StoreUnavailable
 from core.ids import EntryId
 from core.sessions.receipts import Receipt
 from tests.builders import SESSION
@@ -42,7 +42,7 @@ async def test_a_receipt_that_is_not_on_disk_is_said_so_and_never_overtaken_by_a
     store = Store.open(path, patience=0)
     other = sqlite3.connect(path, timeout=0, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(sqlite3.OperationalError):
+    with pytest.raises(StoreUnavailable):
         await store.put_durably("wake", SESSION, Receipt(EntryId("old"), 1))
     other.execute("COMMIT")
     await store.put_durably("wake", SESSION, Receipt(EntryId("new"), 2))

@@ -1,7 +1,6 @@
 """What was decided is told to the runtime until it takes it, and then put away."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -14,7 +13,7 @@ from core.confirmations.desk import Desk
 from core.confirmations.folder import Folder
 from core.confirmations.leave import Leave
 from core.confirmations.record import Answer, Record
-from core.errors import RuntimeUnavailable
+from core.errors import RuntimeUnavailable, StoreUnavailable
 from core.health import Health, Troubles
 from core.ids import SessionId, TaskHash
 from core.runtime.http import HttpRuntime, resolution
@@ -33,7 +32,7 @@ class Forgetful(Decisions):
     async def put_decision(self, task: TaskHash, session: SessionId, status: str, decided_at: int, record: str) -> None:
         if self.fails:
             self.fails -= 1
-            raise sqlite3.OperationalError("disk I/O error")
+            raise StoreUnavailable("disk I/O error")
         await super().put_decision(task, session, status, decided_at, record)
 
 

@@ -127,6 +127,8 @@ class Log:
         self.lines: list[Told] = []
         self.unsure: list[Told] = []
         """Handed in, and refused: a crash may bring it to light all the same."""
+        self.cut_off = False
+        """A crash may have left some bytes of it, which the next append closes off (log-format 12)."""
 
     def calls_for(self, told: Told) -> bool:
         same = [line for line in self.lines if line.number == told.number and line.what != "*"]
@@ -148,6 +150,7 @@ class Log:
                 # Content tells versions of an edit apart; of a message it only says whether media come along.
                 self.lines.append(fact._replace(content="") if fact.what == "+" else fact)
                 new.append(self.lines[-1])
+                self.cut_off = False
         return new
 
     def found(self, lines: Sequence[Told]) -> None:
@@ -157,6 +160,7 @@ class Log:
         for line in lines[len(self.lines) :]:
             assert any(line.what == told.what and line[:3] == told[:3] for told in waiting), "nothing that nobody said"
             assert self.take([line]) == [line], "exactly once"
+        self.cut_off = bool(self.unsure)
         self.unsure = []
 
 
@@ -340,7 +344,8 @@ class Everything(RuleBasedStateMachine):
             if not log.unsure:  # else what was refused may stand behind the end until the next append
                 folder = self.sessions.folder(place)
                 with View(folder / "events.jsonl") as view:
-                    assert [*check(view, folder / "resources" / "assets")] == []
+                    found = check(view, folder / "resources" / "assets")
+                    assert [one for one in found if not (log.cut_off and one.rule == "torn-tail")] == []
 
     def teardown(self) -> None:
         if not hasattr(self, "loop"):

@@ -399,7 +399,7 @@ class AgainstAModel(RuleBasedStateMachine):
         self.session = Session(SESSION, self.log, on_append=lambda _session, _added: None, spawn=self.spawn)
 
     def spawn(self, work: Coroutine[Any, Any, None], _name: str) -> None:
-        self.task = self.loop.create_task(work)
+        self.loop.create_task(work)
 
     @rule()
     def forget(self) -> None:
@@ -439,7 +439,7 @@ class AgainstAModel(RuleBasedStateMachine):
     def tell(self, facts: Sequence[Fact]) -> None:
         async def append() -> None:
             await self.session.append(facts)
-            await self.task
+            await self.session.settle()
 
         self.loop.run_until_complete(append())
 
