@@ -9,6 +9,7 @@
     ├── SettingsRefused        a setting that is missing, misspelt or of no use
     ├── FolderHeld             another process owns the data folder
     ├── FolderUnusable         the data folder cannot be made or written
+    │   └── DiskFull           its disk takes nothing; starting again may help
     ├── AddressTaken           our HTTP API cannot listen where it was told to
     ├── LogUnavailable         the disk did not take an append; asking again may help
     ├── StoreUnavailable       history.db did not take a call; asking again may help
@@ -62,6 +63,10 @@ class FolderHeld(IshikiError):
 
 class FolderUnusable(IshikiError):
     """The data folder cannot be made, read or written."""
+
+
+class DiskFull(FolderUnusable):
+    """The data folder's disk takes nothing: it is full or fails, which starting again may find mended."""
 
 
 class AddressTaken(IshikiError):

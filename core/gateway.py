@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 import structlog
 
 from core.entries import AnyEntry
+from core.errors import IshikiError
 from core.ids import SessionId
 from core.sessions.directory import Sessions
 from core.sessions.reading import Recorded
@@ -111,7 +112,11 @@ class Gateway:
                 try:
                     await follower.catch_up(session)
                 except Exception as error:
-                    logger.exception("follower_failed", follower=follower.name, session=session.id, exc_info=error)
+                    about = {"follower": follower.name, "session": session.id}
+                    if (expected := _expected(error)) is not None:
+                        logger.warning("follower_waits", **about, reason=str(expected), again_in=pause)
+                    else:
+                        logger.exception("follower_failed", **about, exc_info=error)
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, LONGEST_PAUSE)
                     continue
@@ -119,3 +124,12 @@ class Gateway:
                     return
         finally:
             del self._running[key]
+
+
+def _expected(error: BaseException) -> BaseException | None:
+    """What a disk or a platform does that takes nothing now: this error, or the first of several that are all such."""
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        several = [_expected(one) for one in group.exceptions]
+        return several[0] if all(several) else None
+    return error if isinstance(error, OSError | IshikiError) else None

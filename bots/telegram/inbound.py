@@ -31,9 +31,11 @@ FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
 POLL_SECONDS: Final = 30
 MOST_AT_ONCE: Final = 100
-"""Updates that one answer holds; one with fewer ends the backlog (Bot API, getUpdates)."""
+"""Updates that one answer holds (Bot API, getUpdates)."""
 LONGEST_QUIET: Final = 120.0
 """Seconds that nobody is woken while a backlog is taken in: a backlog wakes a session once."""
+SURELY_ALL: Final = 5.0
+"""Seconds after which a backlog is over though more comes: answers that are not full are of now."""
 PATIENCE: Final = 30.0
 """Seconds beyond the poll's own after which an answer is not waited for any longer: the connection died in silence."""
 CLOSE_WITHIN: Final = 5.0
@@ -156,6 +158,7 @@ class Inbound:
         self._connection = self._connection or connection
         self._caught_up.clear()
         self._quiet_until = time.monotonic() + LONGEST_QUIET
+        began = time.monotonic()
         wait = self._poll_seconds if self._contested else 0  # the first answer tells that all is well
         heard = False
         while not self._stopping.is_set():
@@ -166,13 +169,15 @@ class Inbound:
                 heard = True
                 self._troubles.end("connection")
                 logger.info("telegram_connected")
-            if wait:
-                self._pause, self._contested = FIRST_PAUSE, False
-            wait = self._poll_seconds
             if not await self._take_until_durable(raw_updates):
                 return
-            if len(raw_updates) < MOST_AT_ONCE:
+            if wait:
+                self._contested = False
+            if wait or raw_updates:
+                self._pause = FIRST_PAUSE
+            if not raw_updates or (len(raw_updates) < MOST_AT_ONCE and time.monotonic() - began > SURELY_ALL):
                 self._caught_up.set()
+            wait = self._poll_seconds if self._caught_up.is_set() else 0
             numbers = [number for number in map(number_of, raw_updates) if number is not None]
             if raw_updates and not numbers:
                 raise _Unnumbered

@@ -4,6 +4,7 @@ They stand behind a small class so that a trial can fail, cut short or count eac
 a sync that reports an error) without touching the code that must survive it.
 """
 
+import errno
 import os
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,8 @@ from typing import Final
 from core.files import make_folder, sync_folder, write_whole
 from core.log.lines import is_whole
 
+TAKES_NOTHING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""The errors of a disk that is full or fails, not of a folder that is not ours."""
 LEAST_ROOM: Final = 4 * 1024 * 1024
 """Bytes that must be free for the journal to go on comfortably."""
 

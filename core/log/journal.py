@@ -17,10 +17,10 @@ from typing import Final
 
 import structlog
 
-from core.errors import FolderUnusable, LogUnavailable
+from core.errors import DiskFull, FolderUnusable, LogUnavailable
 from core.health import Health, Troubles
 from core.log.descriptors import Descriptors
-from core.log.disk import Disk
+from core.log.disk import TAKES_NOTHING, Disk
 from core.log.port import Line, Sidecars
 from core.log.records import Record, pack
 from core.log.recovery import Recovery, put_sidecars, sync_paths
@@ -85,8 +85,13 @@ class Journal:
                 self._disk.sync_folder(folder)
             self._renew(journal)
         except OSError as error:
+            folder = self._path.parent.parent
+            if error.errno in TAKES_NOTHING:
+                raise DiskFull(
+                    f"the disk of {folder} takes nothing ({error.strerror}); free some space and start again"
+                ) from error
             raise FolderUnusable(
-                f"the data folder {self._path.parent.parent} cannot be used ({error.strerror}); "
+                f"the data folder {folder} cannot be used ({error.strerror}); "
                 "check its owner, its rights and the disk, or set ISHIKI_DATA_DIR to another folder"
             ) from error
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)

@@ -63,7 +63,7 @@ async def test_killed_and_started_again_while_it_is_full(trial: Trial, crowds: C
             if await child.poll() is None:
                 child.limit_files(-1)
             else:
-                assert child.code == 2, trial.forks.said()[-3000:]
+                assert child.code == 1, trial.forks.said()[-3000:]
                 child = await trial.start()
             await trial.until_ready(child, within=40)
     await trial.until_told()
