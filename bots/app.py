@@ -121,7 +121,8 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         speaker = Speaker(
             sessions, chats, store, resources.upload, veil, current=lineage.current, moved=lineage.succeed
         )
-        sessions.settle_cut_off_turns(speaker.owed)
+        # Turns finish the replies that were cut off; without them it is only written down what stands in the chat.
+        sessions.settle_cut_off_turns(partial(speaker.owed, unfinished=settings.ishiki_runtime_url is None))
         health = [kept.journal.health, *(state for _, state in doors.values())]
         # Whatever the environment says of proxies is for other programs: this talks to hosts that we were told.
         files = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))

@@ -155,6 +155,11 @@ def new_turn_id() -> TurnId:
     return TurnId(new_uuid())
 
 
+def rest_of(turn: TurnId) -> TurnId:
+    """The turn in which a reply is finished that was cut off with ``turn``: one only, however often that is tried."""
+    return TurnId(str(uuid.uuid5(uuid.UUID(turn), "rest")))
+
+
 def asset_id(session: SessionId, platform: str, message: str, file: str) -> AssetId:
     """The id under which one file of one message is kept (log-format 9.1).
 

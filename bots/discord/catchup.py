@@ -179,7 +179,7 @@ class CatchUp:
         since = discord.utils.snowflake_time(heard.since)
         parents = [channel for guild in connection.guilds for channel in guild.channels if isinstance(channel, Parent)]
         for parent in parents:
-            if not self._rules.may_admit(visit_of_channel(parent)):
+            if not self._rules.may_admit(visit_of_channel(parent)) or not _may(parent).read_message_history:
                 continue
             try:
                 async for thread in archived_threads(parent, since):
@@ -203,7 +203,8 @@ class CatchUp:
         logged = {session for session in self._sessions.ids() if platform_of(session) == "discord"}
         for channel in sorted(_channels(connection), key=lambda channel: channel.last_message_id or 0, reverse=True):
             session = discord_session(channel.id)
-            if session in logged or self._rules.may_admit(visit_of_channel(channel)):
+            hidden = not _may(channel).view_channel  # Discord bans addresses that ask for too much of what they may not
+            if session in logged or (not hidden and self._rules.may_admit(visit_of_channel(channel))):
                 logged.discard(session)
                 yield session, channel
         for session in logged:
@@ -261,9 +262,17 @@ def _is_quiet(channel: Readable | None, start: int) -> bool:
 
 def _hides_its_past(channel: Readable) -> bool:
     """Whether Discord answers for want of a right as if nothing had been said (Get Channel Messages)."""
-    if not isinstance(channel, Spoken) or channel.guild.me is None:  # pyright: ignore[reportUnnecessaryComparison] - a server may leave us out
-        return False
-    return not channel.permissions_for(channel.guild.me).read_message_history
+    return isinstance(channel, Spoken) and not _may(channel).read_message_history
+
+
+def _may(channel: Spoken | Parent) -> discord.Permissions:
+    """What the bot may do in a channel; all, where that is not known."""
+    if channel.guild.me is None:  # pyright: ignore[reportUnnecessaryComparison] - a server may leave us out
+        return discord.Permissions.all()
+    try:
+        return channel.permissions_for(channel.guild.me)
+    except discord.ClientException:  # a thread whose channel we are not told of
+        return discord.Permissions.all()
 
 
 def _newest_of(connection: Connection) -> int:

@@ -17,9 +17,9 @@ from bots.discord.reading import Reader
 from core.clock import now_ms
 from core.entries import MessageCreated, MessageDeleted, fact_of
 from core.ids import MessageId, SessionId, channel_of
-from core.sessions.facts import Fact
+from core.sessions.facts import Said
 from core.sessions.reading import Recorded
-from core.sessions.state import MessageKey
+from core.sessions.state import MessageKey, number_of
 from core.wake import BACKLOG_MS
 
 Gone = Callable[[SessionId, Sequence[MessageId]], None]
@@ -55,14 +55,19 @@ class Gaps:
         self._summary = summary
 
     async def fill(self, session: SessionId, history: History, start: int) -> None:
-        """Record what was said behind a message, the oldest first, a page at a time."""
+        """Record what was said behind a message, the oldest first, a page at a time.
+
+        What was told live meanwhile takes its place among it: a listing lacks what was taken back before it was made.
+        """
         while page := await history.after(start):
-            for line in await self._record(session, page, edited=False):
+            start = page[-1].number
+            listed = {MessageId(str(one.number)) for one in page}
+            live = [fact for fact in self._inbox.said_before(session, start) if fact.message.message_id not in listed]
+            for line in await self._record(session, page, edited=False, live=live):
                 fact = fact_of(line.entry)
-                if isinstance(fact, MessageCreated):
+                if isinstance(fact, MessageCreated) and fact.message_id in listed:
                     self._summary.recovered += 1
                     self._summary.too_old += line.entry.timestamp - fact.timestamp > BACKLOG_MS
-            start = page[-1].number
 
     async def compare(self, session: SessionId, history: History, known: Sequence[MessageKey]) -> None:
         """Record what happened to messages that the log holds: ``known``, which is not empty, newest first."""
@@ -93,13 +98,16 @@ class Gaps:
             self._summary.deleted += isinstance(fact_of(line.entry), MessageDeleted)
         self._gone(session, [message])
 
-    async def _record(self, session: SessionId, page: Sequence[Listed], *, edited: bool) -> list[Recorded]:
-        facts: list[Fact] = []
+    async def _record(
+        self, session: SessionId, page: Sequence[Listed], *, edited: bool, live: Sequence[Said] = ()
+    ) -> list[Recorded]:
+        facts: list[Said] = [*live]
         for told in (listed.told for listed in page):
             try:
                 if told is not None:
                     facts += self._reader.read_message(told.message, self._me, sent_at=told.sent_at, edited=edited)
             except Exception as error:  # noqa: BLE001 - one message must not hide those beside it
                 self._on_unread("history", error)
+        facts.sort(key=lambda fact: number_of(fact.message.message_id))
         await asyncio.sleep(0)  # a page takes some milliseconds to read, in which nothing else was heard
         return await self._inbox.write(session, facts) if facts else []

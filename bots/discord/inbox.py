@@ -86,6 +86,10 @@ class Inbox:
         """The sessions for which something waits, the longest waiting first."""
         return self._held.keys()
 
+    def said_before(self, session: SessionId, number: int) -> list[Said]:
+        """Messages that wait in this session and were said before that one."""
+        return [fact for fact in _said(self._held.get(session, ())) if number_of(fact.message.message_id) < number]
+
     def release(self, session: SessionId) -> None:
         """What waits for this session goes ahead."""
         if (facts := self._held.pop(session, None)) is not None:
@@ -162,9 +166,9 @@ class Inbox:
             logger.error("discord_inbox_full", waiting=self._waiting)
         self._missed += len(facts)
         self._unread["inbox full"] += len(facts)
-        said = [fact.message for fact in facts if isinstance(fact, Said) and fact.edited_at is None]
+        said = _said(facts)
         if said and self._first_missed is None:
-            self._first_missed = number_of(said[0].message_id)
+            self._first_missed = number_of(said[0].message.message_id)
         sentence = f"{self._missed} Discord events found no room while the log took nothing; they are asked for later"
         self._troubles.begin("inbox", f"{sentence}; free the disk")
 
@@ -173,3 +177,8 @@ class Inbox:
             first, self._first_missed, self._missed = self._first_missed, None, 0
             self._troubles.end("inbox")
             self._make_up(first)
+
+
+def _said(facts: Iterable[Fact]) -> list[Said]:
+    """The messages among them as they were first said, without edits."""
+    return [fact for fact in facts if isinstance(fact, Said) and fact.edited_at is None]

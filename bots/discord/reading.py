@@ -19,7 +19,7 @@ from core.clock import now_ms
 from core.health import Troubles
 from core.ids import ChannelId, SessionId
 from core.sessions.directory import Sessions
-from core.sessions.facts import Fact
+from core.sessions.facts import Fact, Said
 
 HIDDEN_IN_A_ROW: Final = 5
 """Guild messages without content after which the intent is doubted: one or two may really be empty."""
@@ -51,7 +51,7 @@ class Reader:
         self._holds = holds
         self._hidden = 0
 
-    def read_message(self, message: discord.Message, me: Me, *, sent_at: int | None, edited: bool) -> list[Fact]:
+    def read_message(self, message: discord.Message, me: Me, *, sent_at: int | None, edited: bool) -> list[Said]:
         """What a message comes to; nothing where it is our own or not let in. ``sent_at`` as in `message_created`."""
         place, session = convert.visit(message), session_of(message)
         known_only = not self._rules.admit(place)

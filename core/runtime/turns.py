@@ -30,7 +30,7 @@ from core.entries import (
     turn_event,
 )
 from core.errors import ChatOff, InvalidEntry, LogUnavailable, RuntimeCallError, UnknownEntry
-from core.ids import EntryId, SessionId, TaskHash, TurnId, new_turn_id
+from core.ids import EntryId, SessionId, TaskHash, TurnId, new_turn_id, rest_of
 from core.runtime.deliver import Deliver
 from core.runtime.ending import end, ending, fail, write
 from core.runtime.foreign import accept, message_id, renumbered
@@ -140,9 +140,20 @@ class Turns:
             return receipt
         turn, entry, position = receipt.note.split(" ")
         outlook = await self._look(session, receipt)
-        settled = Receipt(EntryId(entry), int(position)) if turn in outlook.started else receipt._replace(note="")
+        if turn in outlook.started:
+            await self._finish(session, TurnId(turn), outlook)
+            settled = Receipt(EntryId(entry), int(position))
+        else:
+            settled = receipt._replace(note="")
         await self._leave(session, settled, TurnId(turn))
         return settled
+
+    async def _finish(self, session: Session, turn: TurnId, outlook: Outlook) -> None:
+        """A turn that was cut off: end it in the log, and say what is left of its reply."""
+        await session.append(())
+        if (own := rest_of(turn)) not in outlook.started:
+            await self._caught_up(session.id)  # from then on the platform can be spoken to
+            await self._speaker.finish(session.id, turn, own=own)
 
     async def _look(self, session: Session, receipt: Receipt | None) -> Outlook:
         start = await session.resume_from(receipt)
@@ -206,7 +217,8 @@ class Turns:
             name = type(error).__name__
             logger.error("turn_broke", session=session.id, turn=turn, error=name)  # noqa: TRY400 - as above
             failure = FailureCause(name="InternalError", message=f"the gateway tripped over it ({name})")
-            await end(session, TurnFailed(turn_id=turn, error=failure), await self._speaker.owed(turn))
+            owed = await self._speaker.owed(turn, unfinished=True)
+            await end(session, TurnFailed(turn_id=turn, error=failure), owed)
             seen = None
         handled = await _later(session, Receipt(cause.entry.id, cause.end), seen)
         await self._leave(session, handled, turn)

@@ -30,7 +30,7 @@ async def test_a_backlog_wakes_a_session_once_on_either_platform(
             await anna.say(anna.private_chat, "before")
             await until(lambda: operator.kinds(there)[-1:] == ["turn.done"] and operator.kinds(here))
             await operator.kill(process)
-        for number in range(120):
+        for number in range(200):  # answers that are all full
             await anna.say(anna.private_chat, f"{number}")
         asked = [await mona.say(channel, f"<@{discord.bot.id}> {number}") for number in range(3)]
         await mona.delete(asked[-1])
@@ -38,7 +38,7 @@ async def test_a_backlog_wakes_a_session_once_on_either_platform(
             await until(
                 lambda: operator.kinds(here)[-1:] == ["turn.done"] and operator.kinds(there).count("turn.done") == 2
             )
-            await until(lambda: len(runtime.entries.get(there, [])) == 121)
+            await until(lambda: len(runtime.entries.get(there, [])) == 201)
             await mona.say(channel, "after")
             await until(lambda: len(runtime.entries.get(here, [])) == 4)
         wakes = [

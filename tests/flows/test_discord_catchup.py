@@ -226,6 +226,36 @@ async def test_what_no_rule_lets_in_is_not_asked_for(
         assert not asked(sandbox, private.id)
 
 
+async def test_what_was_said_and_taken_back_while_a_gap_was_filled_stands_where_it_was_said(
+    sandbox: DiscordSandbox, channel: Channel, mona: Person, house: House, hear: Hear, until: Until
+) -> None:
+    async with door_on(sandbox, house) as door:
+        await hear(door, channel, "before")
+    await mona.say(channel, "meanwhile")
+    sandbox.slow(f"GET /channels/{channel.id}", 1.0)
+    async with door_on(sandbox, house) as door:
+        hasty = await mona.say(channel, "hasty")
+        await mona.edit(hasty, "hasty, and edited")
+        await mona.delete(hasty)
+        await mona.say(channel, "after")
+        await door.caught_up()
+        await until(lambda: door.deleted(channel))
+        assert door.texts(channel) == ["before", "meanwhile", "hasty", "after", "hasty, and edited"]
+        assert [fact.message_id for fact in door.deleted(channel)] == [hasty.id]
+
+
+async def test_what_the_bot_may_not_see_is_not_asked_for(
+    sandbox: DiscordSandbox, club: Server, channel: Channel, mona: Person, house: House, hear: Hear
+) -> None:
+    hidden = club.text_channel("hidden")
+    async with door_on(sandbox, house) as door:
+        await hear(door, channel, "before")
+    await sandbox.deny(hidden, Permission.VIEW_CHANNEL)
+    await mona.say(hidden, "among ourselves")
+    async with back(sandbox, house):
+        assert not asked(sandbox, hidden.id)
+
+
 async def test_a_channel_without_access_is_named_and_the_others_are_not_affected(
     sandbox: DiscordSandbox,
     club: Server,

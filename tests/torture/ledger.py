@@ -58,16 +58,16 @@ def owed_turns(lines: list[Json], said: Mapping[str, Said]) -> Iterator[str]:
         yield f"nobody was woken for entry {lines[waking]['id']}"
 
 
-def speech_differences(lines: list[Json], standing: Mapping[str, str]) -> Iterator[str]:
+def speech_differences(lines: list[Json], standing: Mapping[str, str], *, knows_nonces: bool) -> Iterator[str]:
     """``standing``: the bot's answers in the chat, text by id. Each stands there once, and the log knows of it.
 
-    A part that was on its way when the program was killed may stand there unknown to the log: one for each turn that
-    a kill ended.
+    Where the platform knows no nonces, a part that was on its way when the program was killed may stand there unknown
+    to the log: one for each turn that a kill ended. Where it does, everything was said to its end.
     """
     for text, times in Counter(standing.values()).items():
         if times > 1:
             yield f"{times} times said: {text[:60]!r}"
-    known = [number for line in lines for number in _sent(line)]
+    known = [number for value in _outcomes(lines) for number in value.get("ids", value.get("sent", []))]
     for number, times in Counter(known).items():
         if times > 1:
             yield f"the log says {times} times that {number} was sent"
@@ -76,7 +76,9 @@ def speech_differences(lines: list[Json], standing: Mapping[str, str]) -> Iterat
     errors: list[Json] = [line["data"].get("error") or {} for line in lines]
     cut_off = [error for error in errors if error.get("name") == "Interrupted"]
     unknown = [text for number, text in standing.items() if number not in known]
-    if len(unknown) > len(cut_off):
+    if knows_nonces and (failed := [value for value in _outcomes(lines) if not value["ok"]]):
+        yield f"{len(failed)} answers were not said to their end: {failed[0]}"
+    if len(unknown) > (0 if knows_nonces else len(cut_off)):
         yield f"{len(unknown)} answers stand in the chat that the log does not know: {[one[:60] for one in unknown]}"
 
 
@@ -103,9 +105,9 @@ def _fact(line: Json, kind: str) -> Json | None:
     return line["data"]["data"] if line["type"] == "message" and line["data"].get("type") == kind else None
 
 
-def _sent(line: Json) -> list[str]:
-    """The platform ids in what came of a `send_message` call."""
-    if line["type"] != "message" or line["data"].get("role") != "tool":
-        return []
-    outcomes = [part["output"]["value"] for part in line["data"]["content"] if part["toolName"] == "send_message"]
-    return [number for outcome in outcomes for number in outcome.get("ids", outcome.get("sent", []))]
+def _outcomes(lines: list[Json]) -> Iterator[Json]:
+    """What came of each `send_message` call."""
+    for line in lines:
+        if line["type"] == "message" and line["data"].get("role") == "tool":
+            parts = line["data"]["content"]
+            yield from (part["output"]["value"] for part in parts if part["toolName"] == "send_message")

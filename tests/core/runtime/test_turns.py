@@ -3,18 +3,20 @@
 import asyncio
 import json
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from msgspec import Raw
 
+import core.chat.speak
 from core.chat.speak import Speaker
 from core.entries import MessageCreated
-from core.errors import ChatRefused, RuntimeCallError, RuntimeRefused, RuntimeUnavailable
+from core.errors import ChatRefused, ChatUnavailable, RuntimeCallError, RuntimeRefused, RuntimeUnavailable
 from core.gateway import Gateway
 from core.health import Health
-from core.ids import EntryId, SessionId, TurnId, discord_session
+from core.ids import EntryId, SessionId, TurnId, discord_session, rest_of
 from core.runtime.deliver import Deliver
 from core.runtime.outlook import IsAnswer, nothing_asked
 from core.runtime.port import Answer
@@ -321,30 +323,82 @@ async def test_a_turn_that_trips_us_ends_all_the_same(agent: Agent, until: Until
     await until(lambda: "turn.done" in agent.kinds())
 
 
-async def test_parts_that_were_sent_when_the_process_died_are_in_the_log(agent: Agent, until: Until) -> None:
-    class Dying(FakeChat):
-        async def send(self, *arguments: Any, **named: Any) -> Any:
-            if len(self.sent) == 1:
-                await asyncio.Event().wait()
-            return await super().send(*arguments, **named)
+class DyingChat(FakeChat):
+    """The process ends while the second part is on its way, or waits to be tried again."""
 
-    agent.chat = Dying(limit=4)
-    agent.runtime.answers = [Answer(reply="abcdefgh")]
+    refused = False
+
+    async def send(self, *arguments: Any, **named: Any) -> Any:
+        if len(self.sent) == 1:
+            if self.refused:
+                raise ChatUnavailable("slow down", retry_after=60)
+            await asyncio.Event().wait()
+        return await super().send(*arguments, **named)
+
+
+@asynccontextmanager
+async def after_a_kill(
+    agent: Agent, until: Until, *, knows_nonces: bool = True, refused: bool = False
+) -> AsyncGenerator[Agent]:
+    """The next process, where the last one was killed with a reply half said."""
+    agent.chat = DyingChat(limit=4, knows_nonces=knows_nonces)
+    agent.chat.refused = refused
+    agent.runtime.answers = [Answer(reply="abcdefghijkl")]
     await say(agent, said(1, mention(), at=NOW))
     await until(lambda: agent.chat.sent)
+    await asyncio.sleep(0.1)  # the ledger is told of the refusal
     copy = agent.house.folder.with_name("after")
     shutil.copytree(agent.house.folder, copy)  # what a killed process leaves behind
     later = House(copy)
     await later.open()
     again = Agent(later)
+    again.chat = FakeChat(limit=4, sent=list(agent.chat.sent), knows_nonces=knows_nonces)
     await again.start()
-    await say(again, said(2, at=NOW))
-    assert again.kinds()[1:] == ["turn.start", "assistant", "tool", "turn.failed", "ishiki.message.created"]
-    assert again.lines()[2]["data"]["content"][0]["input"]["messages"] == ["abcdefgh"]
-    value = again.lines()[3]["data"]["content"][0]["output"]["value"]
-    assert (value["sent"], value["failedAt"], value["error"]["name"]) == (["9001"], 0, "Interrupted")
+    yield again
     await again.gateway.stop()
     await later.close()
+
+
+async def test_a_reply_that_a_kill_cut_off_is_said_to_its_end_after_the_start(agent: Agent, until: Until) -> None:
+    async with after_a_kill(agent, until) as again:
+        await until(lambda: again.kinds()[-1] == "turn.done")
+        assert again.kinds()[1:] == ["turn.start", "turn.failed", "turn.start", "assistant", "tool", "turn.done"]
+        assert [sent.text for sent in again.chat.sent] == ["abcd", "efgh", "ijkl"]
+        turn = again.lines()[1]["turnId"]
+        assert [sent.nonce for sent in again.chat.sent] == [f"{turn}:{number}" for number in (1, 2, 3)]
+        assert {line["turnId"] for line in again.lines()[3:]} == {rest_of(turn)}
+        assert again.lines()[4]["data"]["content"][0]["input"]["messages"] == ["abcdefghijkl"]
+        value = again.lines()[5]["data"]["content"][0]["output"]["value"]
+        assert value == {"ok": True, "ids": ["9001", "9002", "9003"]}
+        await again.restart()
+        await say(again, said(2, at=NOW))
+        assert again.kinds()[-1] == "ishiki.message.created"
+        assert len(again.kinds()) == 8
+
+
+async def test_where_nobody_can_tell_whether_a_part_was_sent_the_rest_is_given_up(agent: Agent, until: Until) -> None:
+    async with after_a_kill(agent, until, knows_nonces=False) as again:
+        await until(lambda: again.kinds()[-1] == "turn.done")
+        value = again.lines()[-2]["data"]["content"][0]["output"]["value"]
+        assert (value["sent"], value["failedAt"], value["error"]["name"]) == (["9001"], 0, "UnknownOutcome")
+        assert len(again.chat.sent) == 1
+
+
+async def test_a_reply_that_was_cut_off_long_ago_is_only_written_down(
+    agent: Agent, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core.chat.speak, "FINISHED_WITHIN_MS", -1)
+    async with after_a_kill(agent, until) as again:
+        await until(lambda: again.kinds()[-1] == "turn.done")
+        value = again.lines()[-2]["data"]["content"][0]["output"]["value"]
+        assert (value["sent"], value["failedAt"], value["error"]["name"]) == (["9001"], 0, "Interrupted")
+        assert len(again.chat.sent) == 1
+
+
+async def test_a_part_that_was_surely_not_sent_is_sent_after_a_kill_on_any_platform(agent: Agent, until: Until) -> None:
+    async with after_a_kill(agent, until, knows_nonces=False, refused=True) as again:
+        await until(lambda: again.kinds()[-1] == "turn.done")
+        assert [sent.text for sent in again.chat.sent] == ["abcd", "efgh", "ijkl"]
 
 
 async def test_a_reply_that_the_chat_refuses_is_written_down_as_failed(agent: Agent, until: Until) -> None:
