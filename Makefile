@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-system torture bench check format clean lock
+.PHONY: demo test test-system torture soak bench check format clean lock
 
 demo: $(VENV)/.ready
 	$(BIN)/ishiki demo
@@ -22,7 +22,11 @@ test-system: $(VENV)/.ready-dev
 # The crash trials of `make test` for as long as it takes to believe them: hours.
 torture: $(VENV)/.ready-dev
 	TORTURE=50 TORTURE_POWER=50 TORTURE_KILLS=3000 $(BIN)/python -m pytest -q --timeout=0 \
-		tests/torture tests/core/sessions/test_machine.py
+		tests/torture tests/core/sessions/test_machine.py --deselect tests/torture/test_soak.py
+
+# An hour of traffic and trouble, and a runtime that takes a tenth of what comes: nothing grows.
+soak: $(VENV)/.ready-dev
+	SOAK_MINUTES=60 $(BIN)/python -m pytest -q -s --timeout=0 tests/torture/test_soak.py
 
 # What it costs beside the bare client libraries and bare disk writes: about ten minutes.
 bench: $(VENV)/.ready

@@ -1,22 +1,26 @@
 """``ishiki bench``: run the rows one after the other and print the table."""
 
 import shutil
+import signal
+import sys
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer import Exit
 
 from bots.bench.goal import Measured, Row, shown
 from bots.bench.peer import Peer
 from bots.bench.rows import ROWS
 from bots.printing import console, fail, output, print_json, say
-from bots.settings import load
+
+ROOM: Final = 3 << 30
+QUICK_ROOM: Final = 1 << 29
+"""Bytes that the largest row needs: a log of 1 GiB, or a million entries in 10,000 folders."""
 
 
 class Result(NamedTuple):
@@ -29,16 +33,20 @@ class Result(NamedTuple):
         return "not measured" if value is None else "met" if self.row.goal.met_by(value) else "missed"
 
 
-def run(names: Sequence[str], *, quick: bool, as_json: bool) -> None:
-    """Measure the rows of these names, or all. Ends with code 1 where a goal is missed or was not measured."""
+def run(names: Sequence[str], *, folder: Path, quick: bool, as_json: bool) -> None:
+    """Measure the rows of these names, or all. Ends with code 1 where a goal is missed or was not measured.
+
+    Reads no setting, and writes only to a new folder in ``folder``.
+    """
     unknown = [name for name in names if name not in {row.name for row in ROWS}]
     if unknown:
         fail(f"there is no row {unknown[0]!r}; rows are {', '.join(row.name for row in ROWS)}", 2)
     rows = [row for row in ROWS if not names or row.name in names]
-    with output(1), _folder(load().ishiki_data_dir) as folder:
-        say(f"bench writes to {folder}, and removes it afterwards")
+    signal.signal(signal.SIGTERM, _end)
+    with output(1), _place(folder, QUICK_ROOM if quick else ROOM) as place:
+        say(f"bench writes to {place}, and removes it afterwards")
         results: list[Result] = []
-        for result in _measured(rows, folder, quick=quick):
+        for result in _measured(rows, place, quick=quick):
             results.append(result)
             if as_json:
                 print_json(_document(result))
@@ -47,18 +55,17 @@ def run(names: Sequence[str], *, quick: bool, as_json: bool) -> None:
     missed = [result.row.name for result in results if result.verdict != "met"]
     if missed:
         say(f"missed or not measured: {', '.join(missed)}")
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _measured(rows: Sequence[Row], folder: Path, *, quick: bool) -> Iterator[Result]:
-    terminal = Console(stderr=True)
     for number, row in enumerate(rows, 1):
+        say(f"{number} of {len(rows)}, {row.name}: {row.what}")
         place = folder / row.name
-        place.mkdir(mode=0o700)
-        with terminal.status(f"{number} of {len(rows)}: {row.what}") if terminal.is_terminal else _nothing():
-            measured = _measure(row, place, quick=quick)
+        place.mkdir()
+        result = Result(row, _measure(row, place, quick=quick))
         shutil.rmtree(place)
-        yield Result(row, measured)
+        yield result
 
 
 def _measure(row: Row, place: Path, *, quick: bool) -> Measured:
@@ -66,29 +73,28 @@ def _measure(row: Row, place: Path, *, quick: bool) -> Measured:
         with Peer("bots.bench", row.name, str(place), "quick" if quick else "full") as peer:
             return Measured(**peer.ready)
     except RuntimeError as error:
-        return Measured(None, f"not measured: {error}; its own output says why")
+        return Measured(None, f"not measured: {error}; what it said on standard error tells why")
 
 
 @contextmanager
-def _folder(data: Path) -> Generator[Path]:
-    """A fresh folder in the data folder; nothing is written anywhere else."""
-    made = not data.exists()
+def _place(folder: Path, room: int) -> Generator[Path]:
+    """A fresh folder in another; it is gone afterwards, also after Ctrl-C."""
+    cure = "name another with --folder"
     try:
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix="bench-", dir=data))
+        if shutil.disk_usage(folder).free < room:
+            fail(f"{folder} has less than {room >> 20:,} MiB free; make room, or {cure}", 2)
+        place = Path(tempfile.mkdtemp(prefix="ishiki-bench-", dir=folder))
     except OSError as error:
-        fail(f"{data} cannot be written ({error.strerror}); set ISHIKI_DATA_DIR to a folder that can", 2)
+        fail(f"{folder} cannot be written to ({error.strerror}); {cure}", 2)
     try:
-        yield folder.resolve()
+        yield place.resolve()
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        if made:
-            data.rmdir()
+        shutil.rmtree(place, ignore_errors=True)
 
 
-@contextmanager
-def _nothing() -> Generator[None]:
-    yield
+def _end(_number: int, _frame: object) -> None:
+    """SIGTERM ends as Ctrl-C does."""
+    sys.exit(143)
 
 
 def _document(result: Result) -> dict[str, object]:
@@ -102,11 +108,11 @@ def _document(result: Result) -> dict[str, object]:
 
 def _table(results: Sequence[Result]) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("row", style="bold")
+    table.add_column("row", style="bold", no_wrap=True)
     table.add_column("what", overflow="fold")
     table.add_column("measured", justify="right", no_wrap=True)
     table.add_column("goal", justify="right", no_wrap=True)
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     table.add_column("figures", overflow="fold")
     for result in results:
         row, (value, detail) = result.row, (result.measured.value, result.measured.detail)

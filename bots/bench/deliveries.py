@@ -35,45 +35,53 @@ def overload(bench: Bench) -> Measured:
 
 
 async def _delay(bench: Bench) -> Measured:
+    warm_up, count = int(2 * RATE), int(bench.sizes.seconds / 3 * RATE)
     with Peer("bots.bench.runtime_peer", "0") as runtime:
         async with _program(bench, runtime.ready) as app:
-            await _say(app, RATE, 2.0)
-            seconds = bench.sizes.seconds / 3
-            await _say(app, RATE, seconds, first=int(2 * RATE))
-            report = await _drained(runtime, int(2 * RATE) + int(seconds * RATE))
-    delays = sorted(report["delays"])
+            await _say(app, RATE, range(warm_up))
+            await _say(app, RATE, range(warm_up, warm_up + count))
+            report = await _drained(runtime, warm_up + count)
+    if trouble := _trouble(report, warm_up + count):
+        return trouble
+    delays = report["delays"]
     p99 = delays[int(len(delays) * 0.99)] * 1000
     return Measured(p99, f"p50 {median(delays) * 1000:.1f} ms, p99 {p99:.1f} ms")
 
 
 async def _overload(bench: Bench) -> Measured:
-    seconds, rate = bench.sizes.seconds, TAKEN * TIMES
+    rate = TAKEN * TIMES
+    count = int(bench.sizes.seconds * rate)
     with Peer("bots.bench.runtime_peer", str(TAKEN)) as runtime:
         async with _program(bench, runtime.ready) as app:
-            await _say(app, rate, seconds / 4)
+            await _say(app, rate, range(count // 4))
             before = resident_mib()
-            await _say(app, rate, seconds * 3 / 4, first=int(rate * seconds / 4))
+            await _say(app, rate, range(count // 4, count))
             after = resident_mib()
             runtime.tell("open")
             await asyncio.to_thread(runtime.answer)
-            count = int(rate * seconds / 4) + int(rate * seconds * 3 / 4)
             report = await _drained(runtime, count)
-    lost = count - report["came"]
-    if lost or report["disordered"]:
-        return Measured(float("inf"), f"{lost} were lost, {report['disordered']} out of order")
-    return Measured(after - before, f"{before:.1f} MiB, then {after:.1f} MiB; {count:,} messages, none lost")
+    grown = f"{before:.1f} MiB, then {after:.1f} MiB; {count:,} messages, none lost"
+    return _trouble(report, count) or Measured(after - before, grown)
 
 
-async def _say(app: App, rate: float, seconds: float, *, first: int = 0) -> None:
+def _trouble(report: dict[str, Any], count: int) -> Measured | None:
+    """Whatever the figures are: all of it has to come, in order."""
+    lost, disordered = count - report["came"], report["disordered"]
+    if lost or disordered:
+        return Measured(float("inf"), f"{lost} were lost, {disordered} out of order")
+    return None
+
+
+async def _say(app: App, rate: float, numbers: range) -> None:
     """Messages at a steady rate, over all sessions; one for which the loop had no time counts from when it was due."""
     sessions = [app.sessions.of(discord_session(910_000_000_000_000_000 + number)) for number in range(SESSIONS)]
     began = time.monotonic()
     written: set[asyncio.Future[Any]] = set()
-    for number in range(int(rate * seconds)):
-        due = began + number / rate
+    for number in numbers:
+        due = began + (number - numbers.start) / rate
         if (early := due - time.monotonic()) > 0:
             await asyncio.sleep(early)
-        future = sessions[number % SESSIONS].append([Said(_message(first + number, due))])
+        future = sessions[number % SESSIONS].append([Said(_message(number, due))])
         written.add(future)
         future.add_done_callback(written.discard)
     await asyncio.gather(*written)

@@ -11,13 +11,14 @@ from bots.bench.goal import Bench, Measured, each_second
 from bots.bench.house import Counter, House, house_in
 from bots.bench.pairs import in_turns
 from bots.bench.peer import Peer
-from bots.bench.said import lines_of
+from bots.bench.said import CHANNELS, discord_channel, lines_of
 from bots.diagnostics import configure
 from bots.discord.connection import quieten, redirect
 from bots.discord.inbound import Inbound
 from core.access import AllowRules
 from core.archive.horizon import Horizon
 from core.health import Health
+from core.ids import discord_session
 
 BESIDE, OURS = "beside", "ours"
 READY_WITHIN = 30.0
@@ -108,7 +109,9 @@ async def _inbound(house: House, address: str, written: Counter) -> AsyncGenerat
     running = asyncio.create_task(inbound.run(), name="discord")
     try:
         await _until(lambda: health.ready, running)
-        await asyncio.sleep(3.0)  # READY is told before the servers are, and the catch-up comes after them
+        async with asyncio.timeout(READY_WITHIN):  # the catch-up begins once the servers are told
+            for channel in range(CHANNELS):
+                await inbound.caught_up(discord_session(int(discord_channel(channel)["id"])))
         yield
     finally:
         await inbound.stop()

@@ -37,6 +37,21 @@ QUICK: Final = Sizes(
     entries_each=20,
     seconds=6.0,
 )
+TINY: Final = Sizes(
+    pairs=1,
+    messages=200,
+    updates=200,
+    appends=400,
+    delays=20,
+    entries=2_000,
+    log_bytes=1 << 20,
+    looks=20,
+    sessions=20,
+    entries_each=10,
+    seconds=0.6,
+)
+"""Tells nothing but that a row can be measured."""
+SIZES: Final = {"full": FULL, "quick": QUICK, "tiny": TINY}
 
 
 @dataclass(frozen=True, slots=True)

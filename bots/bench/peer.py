@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import IO, Any, Self
 
-READY_WITHIN = 120.0
+_NOT_HANDED_ON = ("ISHIKI_", "DISCORD_", "TELEGRAM_")
 
 
 class Peer:
     """``with Peer("bots.bench.discord_peer", "100") as peer:`` runs a module; its first line is in ``ready``.
 
-    It ends when its standard input does.
+    It gets no setting of the operator's. It ends when its standard input does, and is told to when an error ends the
+    ``with``; Ctrl-C comes to us alone, so that nobody else says anything about it.
     """
 
     def __init__(self, module: str, *arguments: str) -> None:
@@ -22,14 +23,26 @@ class Peer:
         self.ready: Any = None
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own module
-        self.ready = self.answer()
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=bare_environment(),
+            start_new_session=True,
+        )
+        try:
+            self.ready = self.answer()
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._pipe(self._process.stdin).close()
+        if kind is not None:
+            self._process.terminate()
         try:
             self._process.wait(5.0)
         except subprocess.TimeoutExpired:
@@ -63,11 +76,10 @@ def say(value: object) -> None:
 
 
 def bare_environment(**settings: str) -> Mapping[str, str]:
-    """The environment without any setting of ours or of a platform's, but for these."""
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("ISHIKI_", "DISCORD_", "TELEGRAM_"))
-    }
-    return kept | settings
+    """The environment without any setting of ours or of a platform's, but for these; and without a proxy, which would
+    stand between us and loopback."""
+    names = (name for name in os.environ if not name.upper().startswith(_NOT_HANDED_ON))
+    return {name: os.environ[name] for name in names if not name.upper().endswith("_PROXY")} | settings
 
 
 def resident_mib(process: int | None = None) -> float:

@@ -1,18 +1,21 @@
 """Reading logs: all of one, the counts of one, the end of one."""
 
+import asyncio
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, Final
 
-from bots.bench.goal import Bench, Measured
+from bots.bench.goal import Bench, Measured, each_second
 from bots.bench.made_logs import SESSION, write_log
+from bots.bench.pairs import Run, in_turns
 from bots.bench.peer import bare_environment
 from core.ids import session_id
 from core.log.file import FileLog
@@ -20,7 +23,7 @@ from core.log.journal import Journal
 from core.sessions.reading import Reading
 
 LAST: Final = 100
-# What `ishiki log stats` counts, as jq says it; its sorting and counting of the words are not even in its time.
+# What `ishiki log stats` counts, as jq says it. That `sort | uniq -c` then counts the words is not in jq's time.
 JQ: Final = 'if .type == "message" then .data.type // .data.role else .type end'
 
 
@@ -44,9 +47,9 @@ def typed_replay(bench: Bench) -> Measured:
             for line in lines:
                 loads(line)
 
-    mine, theirs, ratio = _in_turns(ours, beside, bench.sizes.pairs)
-    rates = (f"{bench.sizes.entries / seconds:,.0f} entries/s" for seconds in (mine, theirs))
-    return Measured(1 / ratio, " of ".join(rates))
+    pair = asyncio.run(in_turns(_timed(ours), _timed(beside), bench.sizes.pairs))
+    mine, theirs = (each_second(bench.sizes.entries / seconds) for seconds in (pair.ours, pair.beside))
+    return Measured(1 / pair.ratio, f"{mine} of {theirs}")
 
 
 def log_stats(bench: Bench) -> Measured:
@@ -57,10 +60,9 @@ def log_stats(bench: Bench) -> Measured:
     path = _log(bench)
     write_log(path, lines=bench.sizes.entries)
     command = [sys.executable, "-c", "from bots.cli import main; main()", "log", "stats", str(path)]
-    mine, theirs, ratio = _in_turns(
-        lambda: _run(command), lambda: _run([jq, "-r", JQ, str(path)]), max(1, bench.sizes.pairs // 2)
-    )
-    return Measured(ratio, f"{mine:.2f} s beside {theirs:.2f} s")
+    ours, beside = (_timed(partial(_run, each)) for each in (command, [jq, "-r", JQ, str(path)]))
+    pair = asyncio.run(in_turns(ours, beside, max(1, bench.sizes.pairs // 2)))
+    return Measured(pair.ratio, f"{pair.ours:.2f} s beside {pair.beside:.2f} s")
 
 
 def last_entries(bench: Bench) -> Measured:
@@ -90,14 +92,10 @@ def _run(command: list[str]) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=bare_environment())  # noqa: S603 - our own
 
 
-def _in_turns(ours: Callable[[], None], beside: Callable[[], None], pairs: int) -> tuple[float, float, float]:
-    """Seconds of ours and of what stands beside it, and the first by the second: medians."""
-    beside()
-    runs = [(_seconds(ours), _seconds(beside)) for _ in range(pairs)]
-    return (*(median(times) for times in zip(*runs, strict=True)), median(mine / theirs for mine, theirs in runs))  # pyright: ignore[reportReturnType]
+def _timed(work: Callable[[], None]) -> Run:
+    async def run() -> float:
+        began = time.perf_counter()
+        work()
+        return time.perf_counter() - began
 
-
-def _seconds(work: Callable[[], None]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
+    return run

@@ -119,17 +119,29 @@ def text_of(number: int) -> str:
 
 
 def discord_message(number: int) -> Json:
-    """MESSAGE_CREATE of the n-th message; every 20th has a file, every 10th is a reply."""
-    person = (number * 13) % PEOPLE
+    """MESSAGE_CREATE of the n-th message; every 20th has a file, every 10th is a reply to one in its channel."""
+    message = _discord_message(number) | {
+        "guild_id": str(GUILD),
+        "member": _member((number * 13) % PEOPLE),
+        "nonce": str(_FIRST_MESSAGE + number),
+        "channel_type": 0,
+    }
+    if number % 10 == 5 and number >= CHANNELS:
+        original = _discord_message(number - CHANNELS)
+        place = {"message_id": original["id"], "channel_id": original["channel_id"], "guild_id": str(GUILD)}
+        message |= {"type": 19, "message_reference": {"type": 0, **place}, "referenced_message": original}
+    return message
+
+
+def _discord_message(number: int) -> Json:
+    """A message as a reply quotes it, and as it is by itself but for what only the gateway tells."""
     someone = (number * 7) % PEOPLE
     text = text_of(number)
     channel = str(_FIRST_CHANNEL + number % CHANNELS)
-    message: Json = {
+    return {
         "id": str(_FIRST_MESSAGE + number),
         "channel_id": channel,
-        "guild_id": str(GUILD),
-        "author": _person(person),
-        "member": _member(person),
+        "author": _person((number * 13) % PEOPLE),
         "content": text,
         "timestamp": "2026-11-01T19:00:00.123000+00:00",
         "edited_timestamp": None,
@@ -143,29 +155,7 @@ def discord_message(number: int) -> Json:
         "pinned": False,
         "type": 0,
         "flags": 0,
-        "nonce": str(_FIRST_MESSAGE + number),
-        "channel_type": 0,
     }
-    if number % 10 == 5 and number >= CHANNELS:
-        original = discord_message_plain(number - CHANNELS)
-        message |= {
-            "type": 19,
-            "message_reference": {
-                "type": 0,
-                "message_id": original["id"],
-                "channel_id": channel,
-                "guild_id": str(GUILD),
-            },
-            "referenced_message": original,
-        }
-    return message
-
-
-def discord_message_plain(number: int) -> Json:
-    """The same message without what hangs on it, as a reply quotes it."""
-    whole = {"guild_id", "member", "nonce", "channel_type", "message_reference", "referenced_message"}
-    message = {name: value for name, value in discord_message(number - number % 10).items() if name not in whole}
-    return message | {"attachments": [], "channel_id": str(_FIRST_CHANNEL + number % CHANNELS)}
 
 
 def _discord_file(number: int, channel: str) -> Json:

@@ -1,34 +1,44 @@
 """A Telegram whose answers to `getUpdates` are written before they are asked for.
 
 ``python -m bots.bench.telegram_peer UPDATES BLASTS``: its first line is the port. ``TOKEN`` on standard input lets the
-next blast go, in answers of 100 updates, to whoever asks with that token.
+next blast go, in answers of 100 updates, to whoever asks with that token. As the real one it tells updates again until
+they are confirmed by the ``offset`` of a later call.
 """
 
 import asyncio
 import json
 import sys
 from collections import defaultdict, deque
+from typing import NamedTuple
 
 from aiohttp import web
 
 from bots.bench.peer import say
-from bots.bench.said import telegram_update
+from bots.bench.said import Json, telegram_update
 
 TOGETHER = 100
 """Updates in one answer: the most that Telegram gives."""
 ME = {"id": 7_000_000_001, "is_bot": True, "first_name": "Ishiki", "username": "ishiki_bot", "can_join_groups": True}
 
 
+class Ready(NamedTuple):
+    """An answer, and the number of its last update."""
+
+    last: int
+    answer: bytes
+
+
 class Telegram:
     """One queue of answers for each token."""
 
     def __init__(self, updates: int, blasts: int) -> None:
-        self._blasts: list[list[bytes]] = []
-        for start in range(0, updates * blasts, updates):
-            batches = [range(first, first + TOGETHER) for first in range(start, start + updates, TOGETHER)]
-            self._blasts.append([_answer([telegram_update(number) for number in batch]) for batch in batches])
+        self._blasts: list[list[Ready]] = []
+        for blast in range(blasts):
+            starts = range(blast * updates, (blast + 1) * updates, TOGETHER)
+            batches = ([telegram_update(first + each) for each in range(TOGETHER)] for first in starts)
+            self._blasts.append([_ready(batch) for batch in batches])
         self._sent: defaultdict[str, int] = defaultdict(int)
-        self._waiting: defaultdict[str, deque[bytes]] = defaultdict(deque)
+        self._waiting: defaultdict[str, deque[Ready]] = defaultdict(deque)
         self._more = asyncio.Condition()
 
     async def serve(self) -> int:
@@ -52,13 +62,20 @@ class Telegram:
 
     async def _updates(self, request: web.Request) -> web.Response:
         waiting = self._waiting[request.match_info["token"]]
-        seconds = float(str((await request.post()).get("timeout", 0)))
+        asked = await request.post()
+        offset, seconds = int(str(asked.get("offset", 0))), float(str(asked.get("timeout", 0)))
+        while waiting and waiting[0].last < offset:
+            waiting.popleft()
         try:
             async with asyncio.timeout(seconds), self._more:
                 await self._more.wait_for(lambda: waiting)
         except TimeoutError:
             return web.Response(body=_answer([]), content_type="application/json")
-        return web.Response(body=waiting.popleft(), content_type="application/json")
+        return web.Response(body=waiting[0].answer, content_type="application/json")
+
+
+def _ready(updates: list[Json]) -> Ready:
+    return Ready(updates[-1]["update_id"], _answer(updates))
 
 
 def _answer(result: object) -> bytes:
