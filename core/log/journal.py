@@ -25,7 +25,8 @@ from core.log.port import Line, Sidecars
 from core.log.records import Record, pack
 from core.log.recovery import Recovery, put_sidecars, sync_paths
 
-TURN_OVER_AT: Final = 8 * 1024 * 1024
+TURN_OVER_AT: Final = 32 * 1024 * 1024
+"""Bytes. A turnover syncs every file that was written to since the last one; a start reads what the journal holds."""
 MOST_TOGETHER: Final = 256
 """Batches in one commit. Each may open one more session file, and a process may have 1024 open by default."""
 

@@ -7,7 +7,8 @@ journal that was damaged after it had been durable is copied aside; what whole f
 
 import errno
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,8 @@ import structlog
 from core.log.disk import Disk
 from core.log.port import Sidecars
 from core.log.records import Record, pack, unpack
+
+SYNCED_AT_ONCE: Final = 32
 
 _OF_THE_FILE: Final = frozenset(
     {
@@ -154,18 +157,34 @@ def put_sidecars(folder: Path, sidecars: Sidecars, disk: Disk) -> set[Path]:
 
 
 def sync_paths(paths: set[Path], disk: Disk) -> None:
-    """Make files and the names they stand under durable. A file that is gone has nothing to lose."""
-    folders: set[Path] = set()
-    for path in paths:
+    """Make files and the names they stand under durable. A file that is gone has nothing to lose.
+
+    Many are synced at the same time: disks take that well, and the committer waits for all of them.
+    """
+
+    def sync_file(path: Path) -> None:
         try:
             descriptor = disk.open(path, make=False)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            continue
+            return
         try:
             disk.sync(descriptor)
         finally:
             disk.close(descriptor)
-        folders |= {path.parent, path.parent.parent}
-    for folder in folders:
-        with suppress(FileNotFoundError):
-            disk.sync_folder(folder)
+
+    def sync_folder(path: Path) -> None:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            disk.sync_folder(path)
+
+    _each(sync_file, paths)
+    _each(sync_folder, {folder for path in paths for folder in (path.parent, path.parent.parent)})
+
+
+def _each(work: Callable[[Path], None], paths: set[Path]) -> None:
+    if len(paths) <= SYNCED_AT_ONCE:
+        for path in paths:
+            work(path)
+    else:
+        with ThreadPoolExecutor(SYNCED_AT_ONCE, thread_name_prefix="sync") as threads:
+            for _ in threads.map(work, paths):
+                pass
