@@ -3,7 +3,6 @@
 import base64
 import os
 import re
-import threading
 import uuid
 from collections.abc import Iterator
 from functools import lru_cache
@@ -141,8 +140,11 @@ def is_uuid(text: str) -> bool:
 
 def new_uuid() -> str:
     """A random UUID v4 as text. Any thread may ask."""
-    with _one_at_a_time:
-        return next(_uuids)
+    while True:
+        try:
+            return _pool.pop()  # which is one step of the interpreter
+        except IndexError:
+            _pool.extend(_make_uuids(256))
 
 
 def new_entry_id() -> EntryId:
@@ -209,15 +211,19 @@ def _percent(character: str) -> str:
     return "".join(f"%{byte:02X}" for byte in character.encode())
 
 
-def _make_uuids() -> Iterator[str]:
-    """Ids from a pool of random bytes: two ``uuid.uuid4()`` would cost as much as the rest of an entry."""
-    while True:
-        pool = os.urandom(16 * 256).hex()
-        for start in range(0, len(pool), 32):
-            raw = pool[start : start + 32]
-            variant = "89ab"[int(raw[16], 16) & 3]
-            yield f"{raw[:8]}-{raw[8:12]}-4{raw[13:16]}-{variant}{raw[17:20]}-{raw[20:]}"
+def _make_uuids(count: int) -> Iterator[str]:
+    """Many at once: two ``uuid.uuid4()`` would cost as much as the rest of an entry."""
+    octets = bytearray(os.urandom(16 * count))
+    octets[6::16] = octets[6::16].translate(_VERSION)
+    octets[8::16] = octets[8::16].translate(_VARIANT)
+    digits = octets.hex()
+    for at in range(0, len(digits), 32):
+        one = digits[at : at + 32]
+        yield f"{one[:8]}-{one[8:12]}-{one[12:16]}-{one[16:20]}-{one[20:]}"
 
 
-_uuids = _make_uuids()
-_one_at_a_time = threading.Lock()
+_VERSION = bytes(octet & 0x0F | 0x40 for octet in range(256))
+_VARIANT = bytes(octet & 0x3F | 0x80 for octet in range(256))
+"""What RFC 9562 makes of the octets 6 and 8 of a UUID v4."""
+_pool: list[str] = []
+os.register_at_fork(after_in_child=_pool.clear)

@@ -14,6 +14,7 @@ from core.log.lines import is_whole
 
 TAKES_NOTHING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """The errors of a disk that is full or fails, not of a folder that is not ours."""
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 LEAST_ROOM: Final = 4 * 1024 * 1024
 """Bytes that must be free for the journal to go on comfortably."""
 
@@ -80,17 +81,21 @@ class Disk:
         path.unlink(missing_ok=True)
 
     def write_new(self, path: Path, content: bytes) -> None:
-        """Put a small file in place whole, by temporary file and rename; one that is there and whole is left alone.
+        """Put a small file in place; one that is there and whole is left alone.
 
-        Not synced: the caller does, or holds the content elsewhere until it did.
+        Not synced, and torn by a crash: the caller holds the content elsewhere until it was synced. Each call lets go
+        of the interpreter, which a busy event loop is slow to give back, so there are as few as can be.
         """
-        if path.exists() and is_whole(path.read_bytes()):
+        try:
+            descriptor = os.open(path, _NEW, 0o600)
+        except FileNotFoundError:
+            self.make_folder(path.parent)
+            descriptor = os.open(path, _NEW, 0o600)
+        except FileExistsError:
+            if not is_whole(path.read_bytes()):
+                self.put_whole(path, content)
             return
-        self.make_folder(path.parent)
-        temporary = path.with_name(f".{path.name}.new")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             self.write_at(descriptor, 0, content)
         finally:
             os.close(descriptor)
-        temporary.replace(path)
