@@ -1,6 +1,5 @@
 """Leave that was given before: whose it is, for what, and for whom it holds (sessions.md 4.3; contract section 9)."""
 
-import sqlite3
 from collections.abc import Sequence
 
 import pytest
@@ -9,6 +8,7 @@ from core.clock import now_ms
 from core.confirmations.leave import Leave, args_hash
 from core.confirmations.life import chosen
 from core.confirmations.record import CHOICES, Approvers, Choice, Person, Record
+from core.errors import StoreUnavailable
 from core.ids import SessionId, TurnId
 from tests.builders import ADMIN, ADMINS, MONA, OPERATOR, PIET, SESSION, a_confirmation, a_task
 from tests.core.confirmations.bench import Bench
@@ -150,10 +150,10 @@ async def test_leave_goes_along_when_a_chat_migrates_and_nowhere_else(bench: Ben
 async def test_what_cannot_be_looked_up_is_asked() -> None:
     class Broken:
         async def grant(self, session: SessionId, tool: str, args_hash: str, by: str, at: int) -> None:
-            raise sqlite3.OperationalError
+            raise StoreUnavailable
 
         async def granted(self, sessions: Sequence[SessionId], tool: str, args_hash: str) -> list[str]:
-            raise sqlite3.OperationalError
+            raise StoreUnavailable
 
     leave = Leave(Broken(), admins=ADMINS)
     await leave.remember(chosen(asked(MONA), "always", MONA, now_ms()))
