@@ -28,7 +28,7 @@ torture: $(VENV)/.ready-dev
 soak: $(VENV)/.ready-dev
 	SOAK_MINUTES=60 $(BIN)/python -m pytest -q -s --timeout=0 tests/torture/test_soak.py
 
-# What it costs beside the bare client libraries and bare disk writes: about ten minutes.
+# What it costs beside the bare client libraries and bare disk writes: about fifteen minutes.
 bench: $(VENV)/.ready
 	$(BIN)/ishiki bench
 
