@@ -12,6 +12,7 @@
     │   └── DiskFull           its disk takes nothing; starting again may help
     ├── AddressTaken           our HTTP API cannot listen where it was told to
     ├── LogUnavailable         the disk did not take an append; asking again may help
+    │   └── LogHeld            one session's own file cannot be used; the others go on
     ├── StoreUnavailable       history.db did not take a call; asking again may help
     ├── UnknownEntry           a cursor names an entry that the log does not hold
     ├── UnknownSession         no session of that id
@@ -75,6 +76,10 @@ class AddressTaken(IshikiError):
 
 class LogUnavailable(IshikiError):
     """The disk did not take an append: nothing of it is acknowledged, and it may be tried again."""
+
+
+class LogHeld(LogUnavailable):
+    """What stands in the place of one session's file is no log that we may write; it takes somebody to mend it."""
 
 
 class StoreUnavailable(IshikiError):

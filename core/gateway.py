@@ -120,6 +120,7 @@ class Gateway:
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, LONGEST_PAUSE)
                     continue
+                pause = 1.0
                 if key not in self._again or self._stopping:
                     return
         finally:

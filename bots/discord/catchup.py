@@ -6,7 +6,7 @@ tells of it live waits, so that file order is message order, and nobody is woken
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
@@ -120,7 +120,7 @@ class CatchUp:
         heard, now = await self._since.heard(), _newest_of(connection)
         await self._since.begin(heard, now)
         places = await asyncio.to_thread(lambda: dict(self._places(connection)))
-        self._unfilled, self._behind = set(places), set(places)
+        self._unfilled, self._behind, looked_into = set(places), set(places), frozenset(places)
         for session in list(self._inbox.held):
             if session not in places:
                 self._inbox.release(session)
@@ -129,7 +129,7 @@ class CatchUp:
             for number in range(AT_ONCE):
                 workers.create_task(self._work(places, heard, work, connection), name=f"discord catch-up {number}")
         if heard is not None:
-            await self._work_on_archived(connection, heard, work)
+            await self._work_on_archived(connection, heard, work, looked_into)
         if heard is not None and not self._summary.unanswered:
             await self._since.finish(heard, now)
 
@@ -146,6 +146,17 @@ class CatchUp:
     async def _work_on(
         self, session: SessionId, channel: Readable | None, heard: Heard | None, gaps: Gaps, connection: Connection
     ) -> None:
+        await self._look_into(session, channel, heard, gaps, connection)
+        self._filled(session)
+        if self._behind is not None:
+            self._behind.discard(session)
+        self._tell()
+
+    async def _look_into(
+        self, session: SessionId, channel: Readable | None, heard: Heard | None, gaps: Gaps, connection: Connection
+    ) -> None:
+        if heard is not None and not self._inbox.is_holding:
+            heard = heard._replace(complete=False)  # what went ahead is in the log by now, above the gap
         try:
             known = await asyncio.to_thread(self._sessions.of(session).newest_messages, max(self._compared, 1))
             start = start_of(known.highest, heard)
@@ -168,14 +179,12 @@ class CatchUp:
         except Exception as error:  # noqa: BLE001 - one channel that trips us must not keep back the others
             self._summary.unanswered += 1
             self._on_unread("catch-up", error)
-        finally:
-            self._filled(session)
-            if self._behind is not None:
-                self._behind.discard(session)
-            self._tell()
 
-    async def _work_on_archived(self, connection: Connection, heard: Heard, gaps: Gaps) -> None:
+    async def _work_on_archived(
+        self, connection: Connection, heard: Heard, gaps: Gaps, looked_into: Set[SessionId]
+    ) -> None:
         """Threads that began and were archived while nobody listened."""
+        heard = heard._replace(complete=False)  # somebody may have gone on in one by now
         since = discord.utils.snowflake_time(heard.since)
         parents = [channel for guild in connection.guilds for channel in guild.channels if isinstance(channel, Parent)]
         for parent in parents:
@@ -184,13 +193,16 @@ class CatchUp:
             try:
                 async for thread in archived_threads(parent, since):
                     session = discord_session(thread.id)
-                    if not self._sessions.exists(session):
+                    if session not in looked_into:
                         await self._work_on(session, thread, heard, gaps, connection)
             except ChatRefused as error:
                 self._refused(discord_session(parent.id), str(error))
             except ChatUnavailable as error:
                 self._summary.unanswered += 1
                 logger.warning("discord_threads_unanswered", channel=parent.id, reason=str(error))
+            except Exception as error:  # noqa: BLE001 - as with a channel
+                self._summary.unanswered += 1
+                self._on_unread("catch-up", error)
 
     def _refused(self, session: SessionId, reason: str) -> None:
         if session not in self._summary.unreadable:

@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from core.errors import LogUnavailable
+from core.errors import LogHeld, LogUnavailable
 from core.health import Troubles
 from core.ids import SessionId
 from core.sessions.directory import Sessions
@@ -82,6 +82,11 @@ class Inbox:
         self._is_behind = is_behind
 
     @property
+    def is_holding(self) -> bool:
+        """Whether anything waits for a gap to be filled: false once it had to go ahead."""
+        return self._is_behind is not None
+
+    @property
     def held(self) -> Iterable[SessionId]:
         """The sessions for which something waits, the longest waiting first."""
         return self._held.keys()
@@ -124,6 +129,12 @@ class Inbox:
         while True:
             try:
                 recorded = await self._sessions.of(session).append(facts)
+            except LogHeld as error:
+                # The others go on; what is lost here is asked for once the file was mended and the program started.
+                self._unread["unwritable"] += len(facts)
+                self._settled(session)
+                logger.error("discord_events_not_written", session=session, count=len(facts), reason=str(error))  # noqa: TRY400 - an operator's matter
+                return []
             except LogUnavailable as error:
                 if session not in self._refused:
                     logger.warning("log_refused", session=session, waiting=self._waiting, reason=str(error))
@@ -132,6 +143,7 @@ class Inbox:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
             except Exception as error:  # noqa: BLE001 - one fact that trips the writer must not hold up those behind it
+                self._settled(session)
                 if len(facts) > 1:
                     return [line for fact in facts for line in await self.write(session, [fact])]
                 self._unread["unwritable"] += 1
@@ -140,10 +152,14 @@ class Inbox:
                 )
                 return []
             else:
-                self._refused.discard(session)
-                if not self._refused:
-                    self._troubles.end("log")
+                self._settled(session)
                 return recorded
+
+    def _settled(self, session: SessionId) -> None:
+        """The disk refuses nothing of this session any more."""
+        self._refused.discard(session)
+        if not self._refused:
+            self._troubles.end("log")
 
     def _queue(self, session: SessionId, facts: Sequence[Fact]) -> None:
         self._queues.setdefault(session, deque()).extend(facts)

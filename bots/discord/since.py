@@ -72,7 +72,7 @@ class Since:
                 continue
             if newest and discord.utils.snowflake_time(newest).timestamp() > touched_at:
                 break
-            newest = max(newest, self._sessions.of(session).newest_messages(1).highest)
+            newest = max(newest, self._sessions.reading(session).newest_messages(1).highest)
         return newest
 
 

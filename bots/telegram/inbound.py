@@ -21,7 +21,7 @@ from core.archive.lineage import Lineage
 from core.archive.store import Store
 from core.chat.port import Chat
 from core.confirmations.press import Answers
-from core.errors import ChatUnavailable, LogUnavailable, StoreUnavailable, TokenRefused
+from core.errors import ChatUnavailable, LogHeld, LogUnavailable, StoreUnavailable, TokenRefused
 from core.health import Health, Troubles
 from core.ids import SessionId, UserId, platform_of
 from core.sessions.directory import Sessions
@@ -235,16 +235,18 @@ class Inbound:
     async def _keep(self, batch: Batch) -> None:
         """Write all of it; what is written already is not written again. Raises `LogUnavailable`."""
         await self._move(batch)
-        waiting = [(session, self._sessions.of(session).append([fact])) for session, fact in batch.facts]
+        waiting = [self._sessions.of(session).append([fact]) for session, fact in batch.facts]
         if waiting:
-            await asyncio.wait([written for _, written in waiting])
-        failed = [(session, error) for session, written in waiting if (error := written.exception()) is not None]
-        for _, error in failed:
-            if isinstance(error, LogUnavailable):
+            await asyncio.wait(waiting)
+        errors = [written.exception() for written in waiting]
+        for error in errors:
+            if isinstance(error, LogUnavailable) and not isinstance(error, LogHeld):
                 raise error
-        for session, error in failed:  # one fact that trips the writer must not hold up the others
-            self._unread["unwritable"] += 1
-            logger.error("telegram_update_not_written", session=session, error=type(error).__name__)
+        for (session, fact), error in zip(batch.facts, errors, strict=True):
+            if error is not None:  # one file, or one fact that trips the writer, must not hold up the others
+                self._unread["unwritable"] += 1
+                logger.error("telegram_update_not_written", session=session, error=type(error).__name__)
+                batch.park(f"not written to {session}", fact)
         for session, fact in batch.facts:
             if isinstance(fact, Retracted):
                 self._answers.gone(session, [fact.message.message_id])

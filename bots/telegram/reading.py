@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -17,10 +18,11 @@ from bots.telegram.updates import DELETIONS, EDITS, SILENT, blanked, completed, 
 from bots.telegram.veil import Veil
 from core.access import AllowRules, Visit
 from core.clock import now_ms
-from core.errors import ChatUnavailable
+from core.codec import raw_json
+from core.errors import ChatUnavailable, InvalidEntry
 from core.ids import ChannelId, SessionId, channel_of, telegram_session
 from core.sessions.directory import Sessions
-from core.sessions.facts import Fact
+from core.sessions.facts import Retracted, Said
 
 logger = structlog.get_logger()
 
@@ -33,12 +35,19 @@ class Batch:
     that are being recorded.
     """
 
-    facts: list[tuple[SessionId, Fact]] = field(default_factory=list[tuple[SessionId, Fact]])
+    facts: list[tuple[SessionId, Said | Retracted]] = field(default_factory=list[tuple[SessionId, Said | Retracted]])
     parked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     moves: list[tuple[SessionId, SessionId]] = field(default_factory=list[tuple[SessionId, SessionId]])
     presses: list[telegram.CallbackQuery] = field(default_factory=list[telegram.CallbackQuery])
     pressing: "list[asyncio.Task[None]]" = field(default_factory=list["asyncio.Task[None]"])
     replies: list[telegram.Message] = field(default_factory=list[telegram.Message])
+
+    def park(self, reason: str, fact: Said | Retracted) -> None:
+        """Set a fact aside that found no place in its log; again is no second one."""
+        with suppress(InvalidEntry):  # it is no JSON, which may be what was wrong with it
+            aside = (reason, bytes(raw_json(fact.message)).decode())
+            if aside not in self.parked:
+                self.parked.append(aside)
 
 
 class Reader:
@@ -89,7 +98,7 @@ class Reader:
 
     def _facts(
         self, kind: str, update: telegram.Update, sessions: set[SessionId], me: Me
-    ) -> list[tuple[SessionId, Fact]]:
+    ) -> list[tuple[SessionId, Said | Retracted]]:
         """What one update says; ``sessions`` are about to be made by those before it."""
         message = update.message or update.channel_post or update.business_message
         message = message or update.edited_message or update.edited_channel_post or update.edited_business_message
@@ -98,7 +107,7 @@ class Reader:
             if convert.is_own(message, me=me) or not self._is_served(message.business_connection_id):
                 return []
             place, session = convert.visit(message), session_of(message)
-            facts: Sequence[Fact] = [convert.message_created(message, me=me, veil=self._veil)]
+            facts: Sequence[Said | Retracted] = [convert.message_created(message, me=me, veil=self._veil)]
         elif deletion is not None:
             if not self._is_served(deletion.business_connection_id):
                 return []

@@ -99,7 +99,7 @@ class Store:
         rows = [(name, session, str(receipt)) for (name, session), receipt in writing.items()]
         try:
             await self._run(lambda: self._many("INSERT OR REPLACE INTO cursor VALUES (?, ?, ?)", rows))
-        except StoreUnavailable:
+        except BaseException:  # cancelled too: what was not written is written with the next
             for key in writing:
                 self._unwritten.setdefault(key, self._receipts[key])
             raise

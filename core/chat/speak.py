@@ -160,7 +160,7 @@ class Speaker:
         except ChatOff:
             spoken = None
         await self._write_down(session, sent.speech, spoken or sent.spoken(_CUT_OFF, sent.index), own=own)
-        await self._note(session, turn, "sent", sent)
+        await self._note(session, turn, "sent", (await self._sent(turn))[1] or sent)
 
     async def _write_down(self, session: SessionId, speech: Speech, spoken: Spoken, *, own: TurnId) -> None:
         """As part of the turn that runs, else as a turn of its own."""
@@ -180,9 +180,10 @@ class Speaker:
         chat = self._chats(here)
         if chat is None:
             raise ChatOff("the platform of this session is not configured; set its token and start again")
-        if here != session:
-            speech = replace(speech, quote=None)  # messages of the old chat have other numbers in the new one
         sent = (await self._sent(key))[1] or _Sent(speech)
+        if here != session:
+            # Messages of the old chat have other numbers in the new one.
+            sent.speech = replace(sent.speech, quote=None)
         if sent.trying and not chat.knows_nonces:
             return await self._end(session, key, over, sent, _UNKNOWN, sent.index)
         # In a thread: somebody's text may be long, and made to be parsed for long.

@@ -1,5 +1,6 @@
 """The session files that the committer has open: few, the least lately used is closed first."""
 
+import errno
 import resource
 from collections import OrderedDict
 from contextlib import suppress
@@ -9,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from core.log.disk import Disk
+from core.log.disk import OF_THE_FILE, Disk
 
 MOST_OPEN: Final = 2048
 """Where the process may have as many files. Opening and closing one costs more than writing to it."""
@@ -67,12 +68,17 @@ class Descriptors:
         return ends
 
     def cut_back(self, ends: dict[str, int]) -> None:
-        """Cut off what stands behind the acknowledged end of these files. One that is gone was removed meanwhile."""
+        """Cut off what stands behind the acknowledged end of these files. One that is gone was removed meanwhile.
+
+        One that cannot be opened any more keeps what it has; the recovery keeps its lines.
+        """
         for session, end in ends.items():
             try:
                 descriptor = self._disk.open(self._path(session), make=False)
-            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-                continue
+            except OSError as error:
+                if error.errno in OF_THE_FILE | {errno.ENOENT}:
+                    continue
+                raise
             try:
                 if self._disk.size(descriptor) > end:
                     self._disk.truncate(descriptor, end)

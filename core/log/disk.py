@@ -9,11 +9,19 @@ import os
 from pathlib import Path
 from typing import Final
 
+from core.errors import LogHeld, LogUnavailable
 from core.files import make_folder, sync_folder, write_whole
 from core.log.lines import is_whole
 
 TAKES_NOTHING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """The errors of a disk that is full or fails, not of a folder that is not ours."""
+OF_THE_FILE: Final = frozenset(
+    {
+        *(errno.EACCES, errno.EPERM, errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG),
+        *(errno.ENXIO, errno.ENODEV, errno.ESPIPE, errno.EINVAL, errno.EBUSY, errno.ETXTBSY),
+    }
+)
+"""Errors that come from what stands in a file's place, not from the disk."""
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 LEAST_ROOM: Final = 4 * 1024 * 1024
 """Bytes that must be free for the journal to go on comfortably."""
@@ -30,6 +38,17 @@ def trouble_with(folder: Path) -> str | None:
     if there.f_bavail * there.f_frsize < LEAST_ROOM:
         return "the disk of the data folder is full; free some space"
     return None
+
+
+def unavailable(session: str, error: Exception) -> LogUnavailable:
+    """What the caller of an append is told."""
+    reason = getattr(error, "strerror", None) or str(error)
+    if isinstance(error, OSError) and error.errno in OF_THE_FILE:
+        told = LogHeld(f"the log of {session} cannot be used ({reason}); mend what stands there and start again")
+    else:
+        told = LogUnavailable(f"the log of {session} could not be written: {reason}")
+    told.__cause__ = error
+    return told
 
 
 class Disk:

@@ -1,12 +1,14 @@
 """One session's log on disk: appends go through the journal, reads go to the file."""
 
 import asyncio
+import errno
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from core.log import lines as cut
+from core.log.disk import OF_THE_FILE
 from core.log.journal import Batch, Journal
 from core.log.port import NO_SIDECARS, Line, Sidecars
 
@@ -20,8 +22,10 @@ class FileLog:
         self._journal = journal
         try:
             self._size = self._path.stat().st_size
-        except FileNotFoundError:
-            self._size = 0
+        except OSError as error:
+            if error.errno not in OF_THE_FILE | {errno.ENOENT}:
+                raise
+            self._size = 0  # what stands there instead is told by whatever is done with it
 
     @property
     def size(self) -> int:

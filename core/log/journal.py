@@ -6,6 +6,7 @@ synced when the journal turns over, which it does when it has grown, and at a cl
 """
 
 import asyncio
+import errno
 import os
 import queue
 import threading
@@ -17,10 +18,10 @@ from typing import Final
 
 import structlog
 
-from core.errors import DiskFull, FolderUnusable, LogUnavailable
+from core.errors import DiskFull, FolderUnusable
 from core.health import Health, Troubles
 from core.log.descriptors import Descriptors
-from core.log.disk import TAKES_NOTHING, Disk
+from core.log.disk import TAKES_NOTHING, Disk, unavailable
 from core.log.port import Line, Sidecars
 from core.log.records import Record, pack
 from core.log.recovery import Recovery, put_sidecars, sync_paths
@@ -181,7 +182,10 @@ class Journal:
             for batch in group:
                 batch.failure = batch.failure or error
         else:
-            self._troubles.end("disk")
+            if ready:
+                self._troubles.end("disk")
+            elif any(isinstance(batch.failure, OSError) and batch.failure.errno in TAKES_NOTHING for batch in group):
+                self._troubles.begin("disk", "the disk takes no new file; make room, and it goes on by itself")
         _wake(group)
         if self._broken:
             return
@@ -198,7 +202,7 @@ class Journal:
         ends: dict[str, int] = {}
         for batch in group:
             if batch.session in self._recovery.held:
-                batch.failure = OSError("its earlier lines found no place; mend its file and start again")
+                batch.failure = OSError(errno.EBUSY, "its earlier lines found no place")
                 continue
             try:
                 for folder in {(self._runtimes / batch.session / name).parent for name in batch.sidecars}:
@@ -286,7 +290,8 @@ class Journal:
         try:
             size = self._disk.size(journal)
             self._recovery.put_back(self._disk.read_at(journal, 0, size))
-            sync_paths(self._unsynced, self._disk)
+            held = {self._runtimes / session for session in self._recovery.held}  # whose lines the recovery keeps
+            sync_paths({path for path in self._unsynced if held.isdisjoint(path.parents)}, self._disk)
             self._unsynced.clear()
             self._disk.truncate(journal, 0)
             self._disk.sync(journal)
@@ -324,10 +329,7 @@ def _resolve(batches: list[Batch]) -> None:
         if batch.done.done():
             continue
         if batch.failure is not None:
-            reason = getattr(batch.failure, "strerror", None) or str(batch.failure)
-            error = LogUnavailable(f"the log of {batch.session} could not be written: {reason}")
-            error.__cause__ = batch.failure
-            batch.done.set_exception(error)
+            batch.done.set_exception(unavailable(batch.session, batch.failure))
         else:
             lines = _lines(batch)
             batch.grown(lines[-1].end)

@@ -5,7 +5,6 @@ A session whose file cannot be opened any more keeps nobody else from starting: 
 journal that was damaged after it had been durable is copied aside; what whole frames hold is put back all the same.
 """
 
-import errno
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,19 +14,11 @@ from typing import Final
 
 import structlog
 
-from core.log.disk import Disk
+from core.log.disk import OF_THE_FILE, Disk
 from core.log.port import Sidecars
 from core.log.records import Record, pack, unpack
 
 SYNCED_AT_ONCE: Final = 32
-
-_OF_THE_FILE: Final = frozenset(
-    {
-        *(errno.EACCES, errno.EPERM, errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG),
-        *(errno.ENXIO, errno.ENODEV, errno.ESPIPE, errno.EINVAL, errno.EBUSY, errno.ETXTBSY),
-    }
-)
-"""Errors that come from what stands in a file's place, not from the disk."""
 
 logger = structlog.get_logger()
 
@@ -60,7 +51,7 @@ class Recovery:
             try:
                 differed += self._place(session, records)
             except OSError as error:
-                if error.errno not in _OF_THE_FILE:
+                if error.errno not in OF_THE_FILE:
                     raise
                 left += [record for number, record in enumerate(records) if record not in records[:number]]
                 self._hold(session, error.strerror or type(error).__name__)
@@ -148,7 +139,9 @@ def put_sidecars(folder: Path, sidecars: Sidecars, disk: Disk) -> set[Path]:
     for name, content in sidecars.items():
         try:
             disk.write_new(folder / name, content)
-        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        except OSError as error:
+            if error.errno not in OF_THE_FILE:
+                raise
             # That file will not be fetched.
             logger.warning("sidecar_not_placed", session=folder.name, file=name, reason=error.strerror)
         else:

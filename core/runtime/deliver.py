@@ -85,6 +85,7 @@ class Deliver:
                 for start in range(0, len(batch), size):
                     await self._hand_over(session, batch[start : start + size])
                 return
+            self._troubles.end(session.id)
             entry = batch[0].entry.id
             logger.warning("delivery_parked", session=session.id, entry=entry, reason=str(error))
             await self._parking.put_outbox(f"deliver:{session.id}:{entry}", session.id, "parked", str(error))

@@ -10,17 +10,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+import structlog
+
 from core.entries import AnyEntry
 from core.errors import FolderHeld, FolderUnusable, InvalidId, UnknownSession
 from core.files import sync_folder
 from core.ids import SessionId, TurnId, session_id
 from core.log.file import FileLog
 from core.log.journal import Journal
-from core.sessions.reading import Recorded
+from core.sessions.reading import Reading, Recorded
 from core.sessions.session import Owed, Session, nothing_owed
 
 MOST_REMEMBERED: Final = 1024
 """Sessions whose newest messages are kept in memory; the others fold their log's end again when they wake."""
+
+logger = structlog.get_logger()
 
 Listener = Callable[[Session, Sequence[Recorded]], None]
 
@@ -131,13 +135,19 @@ class Sessions:
                 yield session, (self.folder(session) / "events.jsonl").stat().st_size
             except FileNotFoundError:
                 continue
+            except OSError as error:
+                logger.warning("log_unreadable", session=session, reason=error.strerror, cure="mend what stands there")
 
     def touched_at(self, session: SessionId) -> float:
-        """When its log was last written to, in Unix seconds; 0 where there is none. Blocks."""
+        """When its log was last written to, in Unix seconds; 0 where there is none that can be read. Blocks."""
         try:
             return (self.folder(session) / "events.jsonl").stat().st_mtime
-        except FileNotFoundError:
+        except OSError:
             return 0.0
+
+    def reading(self, session: SessionId) -> Reading:
+        """A log to read in any thread, apart from who appends to it. Raises `OSError`."""
+        return Reading(session, FileLog(self._runtimes, session, self._journal))
 
     async def close(self) -> None:
         """Wait until what was handed in is durable or refused."""

@@ -17,6 +17,7 @@ from core.codec import encode
 from core.content import parse, render, without_sources
 from core.entries import AnyEntry, FailureCause, MessageCreated, MessageDeleted, TurnFailed, fact_of, turn_event
 from core.ids import SessionId, TurnId
+from core.log.disk import unavailable
 from core.log.port import Line, Log
 from core.sessions.facts import Fact, Media, Retracted, Said, Written
 from core.sessions.reading import Reading, Recorded
@@ -188,7 +189,7 @@ class Session(Reading):
         try:
             self._take_in(state, batch, written.result() if written is not None else ())
         except Exception as error:  # noqa: BLE001 - not handled here: handed to everybody who waits
-            _refuse(batch.waiting, error)
+            _refuse(self.id, batch.waiting, error)
         if self._waiting:
             self._begin()
         else:
@@ -202,7 +203,7 @@ class Session(Reading):
                 try:
                     await self._write(group)
                 except Exception as error:  # noqa: BLE001 - not handled here: handed to everybody who waits
-                    _refuse(group, error)
+                    _refuse(self.id, group, error)
         finally:
             self._draining = False
             for waiting in [*group, *self._waiting]:
@@ -356,10 +357,11 @@ def _suffices(state: SessionState, group: Sequence[_Waiting]) -> bool:
     return state.complete or not any(map(state.needs_lookup, facts))
 
 
-def _refuse(group: Sequence[_Waiting], error: Exception) -> None:
+def _refuse(session: SessionId, group: Sequence[_Waiting], error: Exception) -> None:
+    """An error of reading the log's end may pass as well as one of writing: what was handed in may be so again."""
     for waiting in group:
         if not waiting.done.done():
-            waiting.done.set_exception(error)
+            waiting.done.set_exception(unavailable(session, error) if isinstance(error, OSError) else error)
 
 
 def _newest(recent: list[Recorded], added: list[Recorded]) -> list[Recorded]:
