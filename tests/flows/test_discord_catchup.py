@@ -1,5 +1,6 @@
 """What happens on Discord while nobody listens, and how the door finds out."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -181,6 +182,34 @@ async def test_live_messages_go_ahead_of_a_gap_that_takes_too_long(
         assert door.texts(channel) == ["before", "live", "meanwhile"]
         await door.caught_up()
     assert "went_ahead=1" in capsys.readouterr().out
+
+
+async def test_a_gap_is_filled_though_live_messages_went_ahead_before_anybody_looked_into_it(
+    sandbox: DiscordSandbox,
+    club: Server,
+    channel: Channel,
+    mona: Person,
+    house: House,
+    hear: Hear,
+    until: Until,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bots.discord.catchup, "LONGEST_HOLD", 0.5)
+    monkeypatch.setattr(bots.discord.catchup, "AT_ONCE", 1)
+    other = club.text_channel("other")
+    async with door_on(sandbox, house) as door:
+        await hear(door, channel, "before")
+        await hear(door, other, "before")
+    await mona.say(channel, "meanwhile")
+    await mona.say(other, "meanwhile, too")  # the livelier one, so the first to be looked into
+    sandbox.slow(f"GET /channels/{other.id}", 2.0)
+    await house.reopen()
+    async with door_on(sandbox, house) as door:
+        await asyncio.sleep(0.8)  # longer than anything waits
+        await mona.say(channel, "live")
+        await until(lambda: "live" in door.texts(channel))
+        await door.caught_up()
+        assert door.texts(channel) == ["before", "live", "meanwhile"]
 
 
 async def test_a_round_that_was_cut_off_is_made_up_for(

@@ -16,6 +16,7 @@ from bots.telegram.updates import KINDS
 from core.content import plain_text, sources
 from core.entries import Attachment, MessageCreated, MessageDeleted
 from core.errors import LogUnavailable, TokenRefused
+from core.ids import telegram_session
 from tests.conftest import House, Until
 from tests.core.log.disks import FailingDisk
 from tests.flows.telegram_house import Door, door_on, session_of
@@ -64,6 +65,19 @@ async def test_messages_and_edits_stand_in_the_log_and_are_confirmed(
     assert (edited.content, edited.edited and edited.edited.revision) == ("Friday?", 1)
     assert door.created(mona.private_chat)[0].is_direct
     assert door.health.problem is None
+
+
+async def test_a_log_that_cannot_be_used_keeps_no_other_chat_waiting(
+    sandbox: TelegramSandbox, house: House, group: Chat, mona: Person, until: Until
+) -> None:
+    (house.folder / "runtimes" / telegram_session(group.id) / "events.jsonl").mkdir(parents=True)
+    async with door_on(sandbox, house) as door:
+        await mona.say(group, "nowhere to put it")
+        await mona.say(mona.private_chat, "between us")
+        await until(lambda: door.texts(mona.private_chat) and not sandbox.pending_updates())
+        assert door.health.unread["unwritable"] == 1
+    (parked,) = await house.store.parked()
+    assert "nowhere to put it" in parked[2]
 
 
 async def test_what_the_bot_says_itself_is_no_message(

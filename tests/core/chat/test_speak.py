@@ -192,6 +192,7 @@ async def test_a_move_in_the_middle_of_a_speech_says_the_rest_in_the_new_chat(ho
     assert spoken.ok
     assert chats.told == [(OLD, NEW)]
     assert [sent.text for sent in chats.new.sent] == ["ab", "cd", "ef"]
+    assert chats.new.sent[0].quote is None, "messages have other numbers there"
     assert (written(house, OLD), len(written(house, NEW))) == ([], 4)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import FolderUnusable, LogUnavailable
+from core.errors import FolderUnusable, LogHeld, LogUnavailable
 from core.log.disk import Disk
 from core.log.file import FileLog
 from core.log.journal import Journal
@@ -228,6 +228,27 @@ async def test_one_file_that_cannot_be_opened_does_not_stop_the_others(tmp_path:
         path_of(tmp_path, "dc-1").rmdir()
         await logs[1].append([b"{}"])
     assert [len(lines_of(tmp_path, f"dc-{session}")) for session in (0, 1, 2)] == [3, 1, 3]
+
+
+async def test_a_file_that_stops_opening_meanwhile_does_not_stop_the_others(tmp_path: Path):
+    disk = FailingDisk()
+    async with running(tmp_path, disk) as journal:
+        logs = [FileLog(tmp_path / "runtimes", f"dc-{session}", journal) for session in (0, 1)]
+        await asyncio.gather(*(log.append([b"{}"]) for log in logs))
+        path = path_of(tmp_path, "dc-1")
+        path.rename(path.with_name("aside"))
+        path.symlink_to(path.name)
+        disk.fault = fails_at(disk.calls + 1)  # every file is opened anew
+        with pytest.raises(LogUnavailable):
+            await logs[0].append([b"[]"])
+        disk.fault = fails_at()
+        await logs[0].append([b"[]"])
+        with pytest.raises(LogHeld, match="mend"):
+            await logs[1].append([b"[]"])
+    assert lines_of(tmp_path, "dc-0") == [b"{}", b"[]"]
+    path.unlink()
+    async with running(tmp_path):
+        assert lines_of(tmp_path, "dc-1") == [b"{}"]
 
 
 async def test_a_session_that_was_removed_does_not_keep_the_journal_from_mending(tmp_path: Path):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import FolderHeld, FolderUnusable, UnknownSession
+from core.errors import FolderHeld, FolderUnusable, LogHeld, UnknownSession
 from core.ids import discord_session, new_session, telegram_session
 from core.sessions import directory
 from core.sessions.directory import FolderLock
@@ -66,6 +66,14 @@ def test_a_file_in_the_folders_place_is_named_with_the_cure(tmp_path: Path):
 async def test_a_chat_is_one_session_however_often_it_is_asked_for(house: House):
     assert house.sessions.of(SESSION) is house.sessions.of(SESSION)
     assert house.sessions.of(telegram_session(5)) is not house.sessions.of(telegram_session(5, "b"))
+
+
+async def test_what_stands_in_a_logs_place_is_named_and_the_others_are_found(house: House):
+    await house.sessions.of(SESSION).append([said(1)])
+    (house.folder / "runtimes" / "tg-5").write_bytes(b"")
+    assert [session for session, _ in house.sessions.sizes()] == [SESSION]
+    with pytest.raises(LogHeld, match="mend"):
+        await house.sessions.of(telegram_session(5)).append([said(2)])
 
 
 async def test_a_session_exists_from_its_first_line_on(house: House):

@@ -26,6 +26,7 @@ from core.entries import (
 )
 from core.errors import LogUnavailable, UnknownEntry
 from core.ids import EntryId, MessageId, TurnId, new_uuid
+from core.log.file import FileLog
 from core.log.memory import MemoryLog
 from core.sessions.facts import Fact, Said, Written
 from core.sessions.reading import Recorded
@@ -58,6 +59,23 @@ def told(recorded: Sequence[Recorded]) -> list[str]:
 
 def whole(house: House) -> list[str]:
     return told([*house.sessions.of(SESSION).read()])
+
+
+async def test_a_log_that_cannot_be_read_at_this_moment_may_be_asked_again(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await house.sessions.of(SESSION).append([said(1)])
+    await house.reopen()  # what the log holds is read before anything is appended
+
+    def no_more_files(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as starved:
+        starved.setattr(FileLog, "read_back", no_more_files)
+        with pytest.raises(LogUnavailable, match="Too many open files"):
+            await house.sessions.of(SESSION).append([said(2)])
+    await house.sessions.of(SESSION).append([said(2)])
+    assert whole(house) == ["+1", "+2"]
 
 
 # --- each thing once ----------------------------------------------------------------------------------------------
