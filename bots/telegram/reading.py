@@ -18,7 +18,8 @@ from bots.telegram.updates import DELETIONS, EDITS, SILENT, blanked, completed, 
 from bots.telegram.veil import Veil
 from core.access import AllowRules, Visit
 from core.clock import now_ms
-from core.codec import raw_json
+from core.codec import encode
+from core.entries import custom_message
 from core.errors import ChatUnavailable, InvalidEntry
 from core.ids import ChannelId, SessionId, channel_of, telegram_session
 from core.sessions.directory import Sessions
@@ -43,11 +44,9 @@ class Batch:
     replies: list[telegram.Message] = field(default_factory=list[telegram.Message])
 
     def park(self, reason: str, fact: Said | Retracted) -> None:
-        """Set a fact aside that found no place in its log; again is no second one."""
-        with suppress(InvalidEntry):  # it is no JSON, which may be what was wrong with it
-            aside = (reason, bytes(raw_json(fact.message)).decode())
-            if aside not in self.parked:
-                self.parked.append(aside)
+        """Set a fact aside that found no place in its log, as the line that it would have been."""
+        with suppress(InvalidEntry, ValueError):  # it is no JSON, which may be what was wrong with it
+            self.parked.append((reason, encode(custom_message(fact.message, now=now_ms())).decode()))
 
 
 class Reader:
