@@ -432,7 +432,7 @@ def fact_of(entry: AnyEntry) -> MessageCreated | MessageDeleted | Attachment | N
 
 # --- making -------------------------------------------------------------------------------------------------------
 
-Fact = TypeVar("Fact", MessageCreated, MessageDeleted, Attachment)
+Fact = TypeVar("Fact", bound=MessageCreated | MessageDeleted | Attachment)
 _NAMES: dict[type[Model], str] = {MessageCreated: CREATED, MessageDeleted: DELETED, Attachment: ATTACHMENT}
 
 
