@@ -23,13 +23,16 @@ from core.archive.store import Store
 from core.ids import discord_session
 from core.log.file import FileLog
 from core.log.journal import Journal
+from core.resources.fetch import Fetch
+from core.runtime.deliver import Deliver
+from core.runtime.turns import Turns
 from core.sessions.reading import Reading
 from core.sessions.receipts import Receipt
 
 RUN: Final = (sys.executable, "-c", "from bots.cli import main; main()", "run")
 IMPORTS: Final = (sys.executable, "-c", "import discord, telegram; print('started', flush=True)")
 NO_PLATFORM: Final[Mapping[str, str]] = {}
-FOLLOWERS: Final = ("fetch", "deliver", "turns")
+FOLLOWERS: Final = (Fetch.name, Deliver.name, Turns.name)
 SETTLED: Final = 1.5
 """Seconds after which what was only needed to start is let go."""
 

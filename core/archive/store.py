@@ -18,6 +18,7 @@ from core.archive.schema import migrate
 from core.clock import now_ms
 from core.errors import DiskFull, FolderUnusable, StoreUnavailable
 from core.ids import SessionId
+from core.log.disk import TAKES_NOTHING
 from core.sessions.receipts import Receipt
 
 KEPT_MS: Final = 7 * 24 * 3600 * 1000
@@ -26,7 +27,7 @@ KEPT_MS: Final = 7 * 24 * 3600 * 1000
 GATHERED: Final = 0.2
 """Seconds in which receipts gather before they are written together; a crash repeats what was done in them."""
 
-_TAKES_NOTHING: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
+_DATABASE_TAKES_NOTHING: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
 
 logger = structlog.get_logger()
 T = TypeVar("T")
@@ -165,7 +166,11 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
             logger.warning("database_damaged", moved_to=aside.name)
             return _prepare(path, patience)
     except (OSError, sqlite3.Error) as error:
-        if isinstance(error, sqlite3.Error) and error.sqlite_errorcode & 0xFF in _TAKES_NOTHING:
+        if (
+            error.errno in TAKES_NOTHING
+            if isinstance(error, OSError)
+            else error.sqlite_errorcode & 0xFF in _DATABASE_TAKES_NOTHING
+        ):
             raise DiskFull(f"the disk of {path} takes nothing ({error}); free some space and start again") from error
         raise FolderUnusable(
             f"{path} cannot be used ({error}); check its rights and the disk, and that no other program has it open"

@@ -13,9 +13,10 @@ from typing import Any, Final
 import structlog
 
 from core.entries import AnyEntry
-from core.errors import FolderHeld, FolderUnusable, InvalidId, UnknownSession
+from core.errors import DiskFull, FolderHeld, FolderUnusable, InvalidId, UnknownSession
 from core.files import sync_folder
 from core.ids import SessionId, TurnId, session_id
+from core.log.disk import TAKES_NOTHING
 from core.log.file import FileLog
 from core.log.journal import Journal
 from core.sessions.reading import Reading, Recorded
@@ -33,12 +34,16 @@ class FolderLock:
     """``ishiki.lock``: one process at a time owns a data folder. Freed by the system when the process ends."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises `FolderHeld`, naming the holder, or `FolderUnusable`."""
+        """Raises `FolderHeld`, naming the holder, `DiskFull` or `FolderUnusable`."""
         path = folder / "ishiki.lock"
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
+            if error.errno in TAKES_NOTHING:
+                raise DiskFull(
+                    f"the disk of {folder} takes nothing ({error.strerror}); free some space and start again"
+                ) from error
             raise FolderUnusable(
                 f"the data folder {folder} cannot be used ({error.strerror}); "
                 "make it a folder that you own, or set ISHIKI_DATA_DIR to another one"
