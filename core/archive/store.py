@@ -23,6 +23,7 @@ from core.sessions.receipts import Receipt
 
 KEPT_MS: Final = 7 * 24 * 3600 * 1000
 """How long parked events and finished sends stay (sessions.md 2.6)."""
+PRUNED_EVERY_MS: Final = 24 * 3600 * 1000
 
 GATHERED: Final = 0.2
 """Seconds in which receipts gather before they are written together; a crash repeats what was done in them."""
@@ -42,6 +43,7 @@ class Store:
         self._receipts: dict[tuple[str, SessionId], Receipt] = {}
         self._unwritten: dict[tuple[str, SessionId], Receipt] = {}
         self._flush: asyncio.Future[None] | None = None
+        self._pruned_at = now_ms()
 
     @classmethod
     def open(cls, path: Path, *, patience: float = 5.0) -> "Store":
@@ -90,6 +92,9 @@ class Store:
         """Receipts may lag: acts are then repeated. They are written with the next one that comes."""
         try:
             await self._write_receipts()
+            if now_ms() - self._pruned_at > PRUNED_EVERY_MS:
+                self._pruned_at = now_ms()
+                await self._run(lambda: _prune(self._database))
         except StoreUnavailable as error:
             logger.warning("receipts_not_written", reason=str(error))
 
@@ -177,6 +182,13 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
         ) from error
 
 
+def _prune(database: sqlite3.Connection) -> None:
+    """Let go of what has been kept long enough. Deliveries that were set aside stay until an operator takes them up."""
+    with database:
+        database.execute("DELETE FROM outbox WHERE state <> 'parked' AND updated_at < ?", (now_ms() - KEPT_MS,))
+        database.execute("DELETE FROM parked WHERE at < ?", (now_ms() - KEPT_MS,))
+
+
 def _prepare(path: Path, patience: float) -> sqlite3.Connection:
     path.touch(mode=0o600)
     database = sqlite3.connect(path, timeout=patience)
@@ -184,10 +196,7 @@ def _prepare(path: Path, patience: float) -> sqlite3.Connection:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         migrate(database)
-        with database:
-            # Deliveries that were set aside stay until an operator takes them up again.
-            database.execute("DELETE FROM outbox WHERE state <> 'parked' AND updated_at < ?", (now_ms() - KEPT_MS,))
-            database.execute("DELETE FROM parked WHERE at < ?", (now_ms() - KEPT_MS,))
+        _prune(database)
         with closing(database.execute("SELECT count(*) FROM cursor")) as rows:
             rows.fetchone()
     except sqlite3.DatabaseError:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import core.archive.store
 from core.archive.store import Store
 from core.errors import FolderUnusable, StoreUnavailable
 from core.ids import EntryId
@@ -73,3 +74,27 @@ async def test_what_was_sent_and_what_was_parked_is_kept(tmp_path: Path) -> None
     await store.park("telegram", "message: KeyError", "{}")
     assert await store.parked() == [("telegram", "message: KeyError", "{}")]
     await store.close()
+
+
+async def test_what_was_kept_long_enough_goes_at_the_start_and_while_it_runs(
+    tmp_path: Path, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core.archive.store, "KEPT_MS", -60_000)
+    monkeypatch.setattr(core.archive.store, "PRUNED_EVERY_MS", -1)
+    path = tmp_path / "history.db"
+    store = Store.open(path)
+    await store.put_outbox("speech:k", SESSION, "sent", "{}")
+    await store.put_outbox("deliver:k", SESSION, "parked", "{}")
+    store.put("deliver", SESSION, Receipt(EntryId("e"), 1))
+    await until(lambda: count(path, "outbox") == 1)
+    assert await store.outbox("deliver:k")
+    await store.park("telegram", "reason", "raw")
+    await store.close()
+    store = Store.open(path)
+    assert await store.parked() == []
+    await store.close()
+
+
+def count(path: Path, table: str) -> int:
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
