@@ -1,7 +1,7 @@
 """Tends the sessions: whoever follows the log is run when it grew, each by itself, and run again when it failed."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol, cast
 
 import structlog
@@ -53,12 +53,17 @@ class Gateway:
     async def start(self) -> None:
         """Follow what is appended from now on, and take up what an earlier run left undone."""
         self._sessions.listen(self._appended)
-        for session, size in await asyncio.to_thread(lambda: list(self._sessions.sizes())):
+        for follower, session in await asyncio.to_thread(lambda: list(self._behind())):
+            await self._place(follower, self._sessions.of(session), self._receipts.get(follower.name, session))
+            self._run(follower, self._sessions.of(session))
+
+    def _behind(self) -> Iterator[tuple[Follower, SessionId]]:
+        """Who has something to do, and where. Blocks."""
+        for session, size in self._sessions.sizes():
             for follower in self._followers:
                 receipt = self._receipts.get(follower.name, session)
                 if (receipt.position if receipt else 0) != size or (receipt and receipt.note):
-                    await self._place(follower, self._sessions.of(session), receipt)
-                    self._run(follower, self._sessions.of(session))
+                    yield follower, session
 
     async def _place(self, follower: Follower, session: Session, receipt: Receipt | None) -> None:
         """Put a receipt right whose line stands elsewhere by now, as after a repair: followers compare positions."""

@@ -6,6 +6,8 @@ when the call returns. What waits for the thread raises `StoreUnavailable`.
 
 import asyncio
 import sqlite3
+import sys
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -40,7 +42,8 @@ class Store:
     def __init__(self, database: sqlite3.Connection, executor: ThreadPoolExecutor) -> None:
         self._database = database
         self._executor = executor
-        self._receipts: dict[tuple[str, SessionId], Receipt] = {}
+        # By follower, then session. As text until they change: most belong to sessions that stay idle.
+        self._receipts: defaultdict[str, dict[SessionId, Receipt | str]] = defaultdict(dict)
         self._unwritten: dict[tuple[str, SessionId], Receipt] = {}
         self._flush: asyncio.Future[None] | None = None
         self._pruned_at = now_ms()
@@ -53,8 +56,7 @@ class Store:
         """
         executor = ThreadPoolExecutor(1, thread_name_prefix="history.db")
         store = cls(executor.submit(_connect, path, patience).result(), executor)
-        for name, session, value in executor.submit(store._all_cursors).result():
-            store._receipts[name, SessionId(session)] = Receipt.read(value)
+        executor.submit(store._read_receipts).result()
         return store
 
     async def close(self) -> None:
@@ -68,19 +70,20 @@ class Store:
     # --- receipts (`core.sessions.receipts.Receipts`) -------------------------------------------------------------
 
     def get(self, follower: str, session: SessionId) -> Receipt | None:
-        return self._receipts.get((follower, session))
+        found = self._receipts[follower].get(session)
+        return Receipt.read(found) if isinstance(found, str) else found
 
     def of(self, session: SessionId) -> dict[str, Receipt]:
         """The receipts of all followers in a session, by their names."""
-        return {name: receipt for (name, where), receipt in self._receipts.items() if where == session}
+        return {name: receipt for name in list(self._receipts) if (receipt := self.get(name, session)) is not None}
 
     def put(self, follower: str, session: SessionId, receipt: Receipt) -> None:
-        self._receipts[follower, session] = self._unwritten[follower, session] = receipt
+        self._receipts[follower][session] = self._unwritten[follower, session] = receipt
         if self._flush is None:
             self._flush = asyncio.ensure_future(self._flush_soon())
 
     async def put_durably(self, follower: str, session: SessionId, receipt: Receipt) -> None:
-        self._receipts[follower, session] = self._unwritten[follower, session] = receipt
+        self._receipts[follower][session] = self._unwritten[follower, session] = receipt
         await self._write_receipts()
 
     async def _flush_soon(self) -> None:
@@ -106,8 +109,7 @@ class Store:
         try:
             await self._run(lambda: self._many("INSERT OR REPLACE INTO cursor VALUES (?, ?, ?)", rows))
         except BaseException:  # cancelled too: what was not written is written with the next
-            for key in writing:
-                self._unwritten.setdefault(key, self._receipts[key])
+            self._unwritten = writing | self._unwritten
             raise
 
     # --- sends under way ------------------------------------------------------------------------------------------
@@ -155,8 +157,10 @@ class Store:
     def _rows(self, statement: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
         return self._database.execute(statement, values).fetchall()
 
-    def _all_cursors(self) -> list[tuple[str, str, str]]:
-        return self._database.execute("SELECT name, session_id, value FROM cursor").fetchall()
+    def _read_receipts(self) -> None:
+        ids: dict[str, SessionId] = {}
+        for name, session, value in self._database.execute("SELECT name, session_id, value FROM cursor"):
+            self._receipts[sys.intern(name)][ids.setdefault(session, SessionId(session))] = value
 
 
 def _connect(path: Path, patience: float) -> sqlite3.Connection:
