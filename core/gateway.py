@@ -68,7 +68,7 @@ class Gateway:
     async def _place(self, follower: Follower, session: Session, receipt: Receipt | None) -> None:
         """Put a receipt right whose line stands elsewhere by now, as after a repair: followers compare positions."""
         position = await session.resume_from(receipt)
-        same = receipt is self._receipts.get(follower.name, session.id)  # else it has moved on meanwhile
+        same = receipt == self._receipts.get(follower.name, session.id)  # else it has moved on meanwhile
         if receipt is not None and same and position != receipt.position:
             self._receipts.put(follower.name, session.id, receipt._replace(position=position))
 
