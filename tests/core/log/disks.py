@@ -101,7 +101,7 @@ class PowerlessDisk(FailingDisk):
 
     def cut_power(self, folder: Path, into: Path) -> None:
         """What a machine finds in ``folder`` after the power came back, put into ``into``."""
-        for path, content in self._durable.items():
+        for path, content in list(self._durable.items()):  # the committer may be at it
             found = into / path.relative_to(folder)
             found.parent.mkdir(parents=True, exist_ok=True)
             found.write_bytes(content)
