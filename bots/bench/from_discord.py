@@ -1,14 +1,13 @@
 """From Discord's socket into the log, beside the same client that does nothing with what it hears."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import discord
 
 from bots.bench.goal import Bench, Measured, each_second
-from bots.bench.house import Counter, House, house_in
+from bots.bench.house import Counter, House, house_in, rate
 from bots.bench.pairs import in_turns
 from bots.bench.peer import Peer
 from bots.bench.said import CHANNELS, discord_channel, lines_of
@@ -61,21 +60,14 @@ async def _measure(bench: Bench) -> Measured:
                 lines = lines_of((blast + 1) * count) - lines_of(blast * count)
                 blast += 1
                 written.begin(lines)
-                return await _rate(peer, OURS, written, count)
+                return await rate(peer, OURS, written, count)
 
             async def beside() -> float:
                 heard.begin(count)
-                return await _rate(peer, BESIDE, heard, count)
+                return await rate(peer, BESIDE, heard, count)
 
             pair = await in_turns(ours, beside, bench.sizes.pairs)
     return Measured(pair.ratio, f"{each_second(pair.ours)} of {each_second(pair.beside)}")
-
-
-async def _rate(peer: Peer, token: str, counter: Counter, count: int) -> float:
-    began = time.perf_counter()
-    peer.tell(token)
-    await counter.until_there()
-    return count / (time.perf_counter() - began)
 
 
 @asynccontextmanager

@@ -1,11 +1,13 @@
 """A data folder, open, with as much of the program around it as a row needs."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bots.bench.peer import Peer
 from core.archive.decisions import Decisions
 from core.archive.lineage import Lineage
 from core.archive.store import Store
@@ -75,3 +77,11 @@ class Counter:
         """Raises `TimeoutError`."""
         async with asyncio.timeout(within):
             await self._there.wait()
+
+
+async def rate(peer: Peer, token: str, counter: Counter, count: int) -> float:
+    """Messages a second, from the moment in which the peer lets them go to whom the token names until all are there."""
+    began = time.perf_counter()
+    peer.tell(token)
+    await counter.until_there()
+    return count / (time.perf_counter() - began)

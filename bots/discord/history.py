@@ -1,6 +1,6 @@
 """What Discord tells when asked of the past: messages of one channel, and archived threads.
 
-Everything raises `ChatUnavailable`, after several attempts, and `ChatRefused`.
+Everything raises `ChatUnavailable` and `ChatRefused`; messages are asked for several times before the first of them.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -18,9 +18,9 @@ import structlog
 
 from core.archive.schema import migrate
 from core.clock import now_ms
-from core.errors import DiskFull, FolderUnusable, StoreUnavailable
+from core.errors import FolderUnusable, StoreUnavailable
 from core.ids import SessionId
-from core.log.disk import TAKES_NOTHING
+from core.log.disk import TAKES_NOTHING, disk_full
 from core.sessions.receipts import Receipt
 
 KEPT_MS: Final = 7 * 24 * 3600 * 1000
@@ -52,7 +52,7 @@ class Store:
     def open(cls, path: Path, *, patience: float = 5.0) -> "Store":
         """Open or make the database; a damaged one is moved aside with a warning (sessions.md 2.8). Blocks.
 
-        ``patience`` is how many seconds a write waits for another program. Raises `FolderUnusable`.
+        ``patience`` is how many seconds a write waits for another program. Raises `DiskFull` and `FolderUnusable`.
         """
         executor = ThreadPoolExecutor(1, thread_name_prefix="history.db")
         store = cls(executor.submit(_connect, path, patience).result(), executor)
@@ -180,7 +180,7 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
             if isinstance(error, OSError)
             else error.sqlite_errorcode & 0xFF in _DATABASE_TAKES_NOTHING
         ):
-            raise DiskFull(f"the disk of {path} takes nothing ({error}); free some space and start again") from error
+            raise disk_full(path, error) from error
         raise FolderUnusable(
             f"{path} cannot be used ({error}); check its rights and the disk, and that no other program has it open"
         ) from error

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from core.errors import LogHeld, LogUnavailable
+from core.errors import DiskFull, LogHeld, LogUnavailable
 from core.files import make_folder, sync_folder, write_whole
 from core.log.lines import is_whole
 
@@ -49,6 +49,12 @@ def unavailable(session: str, error: Exception) -> LogUnavailable:
         told = LogUnavailable(f"the log of {session} could not be written: {reason}")
     told.__cause__ = error
     return told
+
+
+def disk_full(place: Path, error: Exception) -> DiskFull:
+    """What a start is told whose disk takes nothing."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return DiskFull(f"the disk of {place} takes nothing ({reason}); free some space and start again")
 
 
 class Disk:

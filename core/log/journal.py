@@ -18,10 +18,10 @@ from typing import Final
 
 import structlog
 
-from core.errors import DiskFull, FolderUnusable
+from core.errors import FolderUnusable
 from core.health import Health, Troubles
 from core.log.descriptors import Descriptors
-from core.log.disk import TAKES_NOTHING, Disk, unavailable
+from core.log.disk import TAKES_NOTHING, Disk, disk_full, unavailable
 from core.log.port import Line, Sidecars
 from core.log.records import Record, pack
 from core.log.recovery import Recovery, put_sidecars, sync_paths
@@ -52,8 +52,8 @@ class Batch:
 class Journal:
     """The committer of a data folder.
 
-    `start` recovers what a crash left and raises `FolderUnusable` when it cannot; `stop` syncs everything and leaves
-    the journal empty. Between them `put` takes batches from any thread.
+    `start` recovers what a crash left and raises `DiskFull` or `FolderUnusable` when it cannot; `stop` syncs everything
+    and leaves the journal empty. Between them `put` takes batches from any thread.
     """
 
     def __init__(self, folder: Path, *, disk: Disk | None = None, turn_over_at: int = TURN_OVER_AT) -> None:
@@ -89,9 +89,7 @@ class Journal:
         except OSError as error:
             folder = self._path.parent.parent
             if error.errno in TAKES_NOTHING:
-                raise DiskFull(
-                    f"the disk of {folder} takes nothing ({error.strerror}); free some space and start again"
-                ) from error
+                raise disk_full(folder, error) from error
             raise FolderUnusable(
                 f"the data folder {folder} cannot be used ({error.strerror}); "
                 "check its owner, its rights and the disk, or set ISHIKI_DATA_DIR to another folder"

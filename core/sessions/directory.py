@@ -13,10 +13,10 @@ from typing import Any, Final
 import structlog
 
 from core.entries import AnyEntry
-from core.errors import DiskFull, FolderHeld, FolderUnusable, InvalidId, UnknownSession
+from core.errors import FolderHeld, FolderUnusable, InvalidId, UnknownSession
 from core.files import sync_folder
 from core.ids import SessionId, TurnId, session_id
-from core.log.disk import TAKES_NOTHING
+from core.log.disk import TAKES_NOTHING, disk_full
 from core.log.file import FileLog
 from core.log.journal import Journal
 from core.sessions.reading import Reading, Recorded
@@ -41,9 +41,7 @@ class FolderLock:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             if error.errno in TAKES_NOTHING:
-                raise DiskFull(
-                    f"the disk of {folder} takes nothing ({error.strerror}); free some space and start again"
-                ) from error
+                raise disk_full(folder, error) from error
             raise FolderUnusable(
                 f"the data folder {folder} cannot be used ({error.strerror}); "
                 "make it a folder that you own, or set ISHIKI_DATA_DIR to another one"
