@@ -86,11 +86,24 @@ _decoders: dict[tuple[str, str], msgspec.json.Decoder[AnyEntry]] = {
 
 _REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
-# A line of ours names its kind within its first few hundred bytes: this only guesses, the chosen model validates.
-_HINT = re.compile(
-    rb'"role":"(?:custom","type":"(?P<custom>[a-z.]+)|(?P<message>[a-z]+))"'
-    rb'|"type":"(?:event","data":\{"type":"(?P<event>[a-z.]+))"'
-)
+# A line of ours, whose ids are UUIDs, names its kind at one of three places. This only guesses: the chosen model, and a
+# look at what it read, tell whether that was right.
+_UUID = "0" * 36
+_EVENT = f'{{"id":"{_UUID}","type":"event","data":{{"type":"'
+_MESSAGE = f'{{"id":"{_UUID}","type":"message","data":{{"id":"{_UUID}","timestamp":1700000000000,"role":"'
+_AT_EVENT = slice(len(_EVENT) - 27, len(_EVENT))
+_AT_ROLE = slice(len(_MESSAGE), len(_MESSAGE) + 4)
+_AT_CUSTOM = slice(len(_MESSAGE), len(_MESSAGE) + 32)
+_Guess = tuple[msgspec.json.Decoder[AnyEntry], str, str | None]
+_guesses: dict[bytes, _Guess] = {
+    _EVENT[_AT_EVENT].encode(): (_decoders["event", "turn.start"], "event", None),
+    **{role[:4].encode(): (_decoders["message", role], "message", None) for role in _MESSAGES},
+    **{
+        f'custom","type":"{name}"'.encode()[:32]: (_decoders["custom", name], "message", name)
+        for name in _CUSTOM_MESSAGES
+    },
+}
+"""The model, the entry's type, and the name where it is a custom message."""
 
 
 def decode(line: bytes) -> AnyEntry:
@@ -101,25 +114,17 @@ def decode(line: bytes) -> AnyEntry:
     surrogates, numbers out of range) is read with U+FFFD and the largest float in their place; its bytes are not
     touched.
     """
-    hint = _HINT.search(line, 0, 400)
-    if hint is not None:
-        group = hint.lastgroup or ""
-        decoder = _decoders.get((group, hint[group].decode()))
-        if decoder is not None:
-            try:
-                entry = decoder.decode(line)
-            except _REFUSED:
-                pass  # the guess was wrong, or the line is: the slow way tells which
-            else:
-                if _is(group, hint[group].decode(), entry):
-                    return entry
+    guess = _guesses.get(line[_AT_CUSTOM]) or _guesses.get(line[_AT_ROLE]) or _guesses.get(line[_AT_EVENT])
+    if guess is not None:
+        decoder, entry_type, name = guess
+        try:
+            entry = decoder.decode(line)
+        except _REFUSED:
+            pass  # the guess was wrong, or the line is: the slow way tells which
+        else:
+            if entry.type == entry_type and (name is None or entry.data.type == name):
+                return entry
     return _decode_slowly(line)
-
-
-def _is(group: str, name: str, entry: AnyEntry) -> bool:
-    if group == "event":
-        return entry.type == "event"
-    return entry.type == "message" and (group == "message" or entry.data.type == name)
 
 
 def _decode_slowly(line: bytes) -> AnyEntry:

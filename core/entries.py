@@ -24,8 +24,11 @@ def _always(word: str) -> Any:  # noqa: ANN401 - typed as what the field declare
     return msgspec.field(default_factory=lambda: word)
 
 
-class Model(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What all models share: frozen, camelCase on disk, an absent member is absent and never null."""
+class Model(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
+    """What all models share: frozen, camelCase on disk, an absent member is absent and never null.
+
+    Frozen from the leaves up, they hold no cycles, so the garbage collector need not look at them.
+    """
 
 
 class Entry(Model, Generic[D], frozen=True, kw_only=True):

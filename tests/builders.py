@@ -1,9 +1,12 @@
 """Short ways to make what tests talk about."""
 
+from collections.abc import Iterable
+
 from core.clock import now_ms
 from core.confirmations.record import Person, Question, Record
 from core.entries import AttachmentItem, Author, MessageCreated, MessageDeleted, Quote
 from core.ids import ChannelId, MessageId, SessionId, TaskHash, UserId, asset_id, discord_session, new_task_hash
+from core.log.port import Block, Line
 from core.sessions.facts import Media, Retracted, Said
 from core.sidecars import FileRef, SourceInfo
 
@@ -16,6 +19,18 @@ PIET = Person(platform="discord", id="12", name="Piet")
 ADMIN = Person(platform="discord", id="99", name="Ada")
 OPERATOR = Person(platform="cli", id="operator", name="operator")
 ADMINS = frozenset({ADMIN.key})
+
+
+def lines_of(blocks: Iterable[Block]) -> list[Line]:
+    """The lines of a log where they stand, as `Line` tells of them."""
+    lines: list[Line] = []
+    for block in blocks:
+        start = block.start
+        for raw in block.lines:
+            end = min(start + len(raw) + 1, block.end)
+            lines += [Line(start, end, raw)] if raw.strip() else []
+            start = end
+    return lines
 
 
 def a_task(number: int) -> TaskHash:

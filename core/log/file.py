@@ -10,7 +10,7 @@ from pathlib import Path
 from core.log import lines as cut
 from core.log.disk import OF_THE_FILE
 from core.log.journal import Batch, Journal
-from core.log.port import NO_SIDECARS, Line, Sidecars
+from core.log.port import NO_SIDECARS, Block, Line, Sidecars
 
 
 class FileLog:
@@ -40,12 +40,9 @@ class FileLog:
         self._journal.put(Batch(self._session, lines, sidecars, loop, done, self._grow))
         return done
 
-    def read(self, start: int = 0, *, limit: int | None = None) -> Iterator[Line]:
+    def read(self, start: int = 0) -> Iterator[Block]:
         with self._reading() as read_at:
-            for line in cut.forward(read_at, start, self._size):
-                yield line
-                if limit is not None and line.end - start >= limit:
-                    return
+            yield from cut.forward(read_at, start, self._size)
 
     def read_back(self, end: int | None = None) -> Iterator[Line]:
         with self._reading() as read_at:

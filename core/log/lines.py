@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from core.log.port import Line
+from core.log.port import Block, Line
 
 ReadAt = Callable[[int, int], bytes]
 """``(offset, count)`` → at most ``count`` bytes."""
@@ -41,11 +41,21 @@ def cuts(read_at: ReadAt, start: int, size: int, *, block: int = _BLOCK) -> Iter
         yield Cut(position, raw, ended=False)
 
 
-def forward(read_at: ReadAt, start: int, size: int, *, block: int = _BLOCK) -> Iterator[Line]:
-    """Lines of ``[start, size)``. A last line without LF counts if it is whole JSON; else it is a torn tail."""
-    for position, raw, ended in cuts(read_at, start, size, block=block):
-        if raw.strip() and (ended or is_whole(raw)):
-            yield Line(position, position + len(raw) + ended, raw)
+def forward(read_at: ReadAt, start: int, size: int, *, block: int = _BLOCK) -> Iterator[Block]:
+    """The lines of ``[start, size)``. A last line without LF counts if it is whole JSON; else it is a torn tail."""
+    position = offset = start
+    kept: list[bytes] = []
+    while offset < size and (chunk := read_at(offset, min(block, size - offset))):
+        offset += len(chunk)
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            lines[0] = b"".join([*kept, lines[0]])
+            kept.clear()
+            yield Block(position, offset - len(rest), lines)
+            position = offset - len(rest)
+        kept.append(rest)
+    if (rest := b"".join(kept)).strip() and is_whole(rest):
+        yield Block(position, position + len(rest), [rest])
 
 
 def backward(read_at: ReadAt, size: int, *, block: int = 64 * 1024) -> Iterator[Line]:

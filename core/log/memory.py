@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 
 from core.log import lines as cut
-from core.log.port import NO_SIDECARS, Line, Sidecars
+from core.log.port import NO_SIDECARS, Block, Line, Sidecars
 
 
 class MemoryLog:
@@ -32,11 +32,8 @@ class MemoryLog:
         done.set_result(added)
         return done
 
-    def read(self, start: int = 0, *, limit: int | None = None) -> Iterator[Line]:
-        for line in cut.forward(self._read_at, start, self.size):
-            yield line
-            if limit is not None and line.end - start >= limit:
-                return
+    def read(self, start: int = 0) -> Iterator[Block]:
+        return cut.forward(self._read_at, start, self.size)
 
     def read_back(self, end: int | None = None) -> Iterator[Line]:
         return cut.backward(self._read_at, self.size if end is None else end)

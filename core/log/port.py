@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+import msgspec
 
 Sidecars = Mapping[str, bytes]
 """Small files that belong to a batch: path below the session's folder → bytes. One that exists is left alone."""
@@ -10,7 +12,7 @@ Sidecars = Mapping[str, bytes]
 NO_SIDECARS: Sidecars = {}
 
 
-class Line(NamedTuple):
+class Line(msgspec.Struct, frozen=True, gc=False):
     """One line of a log: ``raw`` without its line feed, which ends at offset ``end`` of the file."""
 
     start: int
@@ -18,11 +20,20 @@ class Line(NamedTuple):
     raw: bytes
 
 
+class Block(msgspec.Struct, frozen=True, gc=False):
+    """Lines without their line feeds, from offset ``start`` on, that stand one behind the other; the last ends at
+    ``end``. Blank ones are among them, as each line starts one byte behind the one before it."""
+
+    start: int
+    end: int
+    lines: list[bytes]
+
+
 class Log(Protocol):
     """One session's lines, in the order in which they were appended.
 
     A position is a byte offset at which a line starts; 0 is the beginning, `size` the end of what is acknowledged.
-    Blank lines are skipped, and so is a torn tail, which is no line. All reading blocks and goes to a thread.
+    Blank lines are no lines, and neither is a torn tail. All reading blocks and goes to a thread.
     """
 
     @property
@@ -39,8 +50,8 @@ class Log(Protocol):
         """
         ...
 
-    def read(self, start: int = 0, *, limit: int | None = None) -> Iterator[Line]:
-        """Lines from a position on, streamed; ends after about ``limit`` bytes where one is given."""
+    def read(self, start: int = 0) -> Iterator[Block]:
+        """All from a position on, in blocks of some 256 KiB, more where a line is longer."""
         ...
 
     def read_back(self, end: int | None = None) -> Iterator[Line]:

@@ -2,19 +2,20 @@
 
 import asyncio
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final, NamedTuple
 
+import msgspec
 import structlog
 
 from core.codec import decode
 from core.entries import AnyEntry, MessageCreated, MessageDeleted, fact_of
 from core.errors import InvalidEntry, UnknownEntry
 from core.ids import EntryId, MessageId, SessionId
-from core.log.port import Line, Log
+from core.log.port import Block, Line, Log
 from core.sessions.receipts import Receipt
 from core.sessions.state import MessageKey, key_of, number_of
 
-CHUNK_BYTES: Final = 256 * 1024
 MOST_REPORTED: Final = 64
 _MESSAGE: Final = b'"ishiki.message.'
 _NUMBER: Final = b'"messageId":"'
@@ -22,7 +23,7 @@ _NUMBER: Final = b'"messageId":"'
 logger = structlog.get_logger()
 
 
-class Recorded(NamedTuple):
+class Recorded(msgspec.Struct, frozen=True, gc=False):
     """An entry where it stands: ``end`` is the position after it, ``raw`` its bytes without the line feed."""
 
     entry: AnyEntry
@@ -55,9 +56,8 @@ class Reading:
 
     def read(self, start: int = 0) -> Iterator[Recorded]:
         """Entries from a position on; lines that do not parse are skipped and reported. Blocks."""
-        for line in self._log.read(start):
-            if (recorded := self._decode(line)) is not None:
-                yield recorded
+        for block in self._log.read(start):
+            yield from self._decode_all(block)
 
     def read_back(self, end: int | None = None) -> Iterator[Recorded]:
         """Entries from the end, or from a position, backwards. Blocks."""
@@ -67,13 +67,9 @@ class Reading:
 
     def read_chunk(self, start: int) -> tuple[list[Recorded], int]:
         """Some entries from a position on, and the position to go on from. Blocks."""
-        end, chunk = self._log.size, list[Recorded]()
-        last = start
-        for line in self._log.read(start, limit=CHUNK_BYTES):
-            last = line.end
-            if (recorded := self._decode(line)) is not None:
-                chunk.append(recorded)
-        return chunk, last if last > start else end
+        end = self._log.size
+        block = next(self._log.read(start), None)
+        return ([], end) if block is None else (self._decode_all(block), block.end)
 
     def about(self, key: MessageKey) -> list[Recorded]:
         """Every line about one message, in file order. Blocks."""
@@ -106,10 +102,10 @@ class Reading:
         Its end alone does not tell: a gap that was filled later, or a long turn, may stand behind higher numbers.
         """
         highest = 0
-        for line in self._log.read():
-            start = line.raw.find(_NUMBER) + len(_NUMBER)
-            if start >= len(_NUMBER) and _MESSAGE in line.raw:
-                number = line.raw[start : line.raw.find(b'"', start)]
+        for raw in chain.from_iterable(block.lines for block in self._log.read()):
+            start = raw.find(_NUMBER) + len(_NUMBER)
+            if start >= len(_NUMBER) and _MESSAGE in raw:
+                number = raw[start : raw.find(b'"', start)]
                 highest = max(highest, number_of(MessageId(number.decode("utf-8", "replace"))))
         return highest
 
@@ -172,13 +168,29 @@ class Reading:
 
     def _decode(self, line: Line) -> Recorded | None:
         try:
-            return Recorded(decode(line.raw), *line)
+            return Recorded(decode(line.raw), line.start, line.end, line.raw)
         except InvalidEntry as error:
-            if line.start not in self._reported and len(self._reported) < MOST_REPORTED:
-                self._reported.add(line.start)
-                number = self._log.number_at(line.start)
-                logger.warning("log_line_skipped", session=self.id, line=number, reason=str(error))
+            self._report(line.start, error)
             return None
+
+    def _decode_all(self, block: Block) -> list[Recorded]:
+        found: list[Recorded] = []
+        end = block.start
+        for raw in block.lines:
+            start, end = end, end + len(raw) + 1
+            end = min(end, block.end)  # the last line of the file lacks its line feed
+            try:
+                found.append(Recorded(decode(raw), start, end, raw))
+            except InvalidEntry as error:
+                if raw.strip():
+                    self._report(start, error)
+        return found
+
+    def _report(self, start: int, error: InvalidEntry) -> None:
+        if start not in self._reported and len(self._reported) < MOST_REPORTED:
+            self._reported.add(start)
+            number = self._log.number_at(start)
+            logger.warning("log_line_skipped", session=self.id, line=number, reason=str(error))
 
 
 def _is_about(entry: AnyEntry, key: MessageKey) -> bool:

@@ -246,7 +246,9 @@ class Session(Reading):
 
     def _take_in(self, state: SessionState, batch: _Batch, lines: Sequence[Line]) -> None:
         """These lines of a batch are durable: remember them, and tell of them."""
-        added = [Recorded(entry, *line) for entry, line in zip(batch.entries(), lines, strict=True)]
+        added = [
+            Recorded(entry, line.start, line.end, line.raw) for entry, line in zip(batch.entries(), lines, strict=True)
+        ]
         if added:
             state.absorb(batch.draft)
             self._has_written = True

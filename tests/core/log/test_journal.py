@@ -19,6 +19,7 @@ from core.log.disk import Disk
 from core.log.file import FileLog
 from core.log.journal import Journal
 from core.log.records import Record, pack
+from tests.builders import lines_of
 from tests.core.log.disks import FailingDisk, Fault, PowerlessDisk, dies_at, fails_at
 
 SIDECAR = b'{"id":"a"}'
@@ -32,7 +33,7 @@ def path_of(folder: Path, session: str) -> Path:
     return folder / "runtimes" / session / "events.jsonl"
 
 
-def lines_of(folder: Path, session: str) -> list[bytes]:
+def on_disk(folder: Path, session: str) -> list[bytes]:
     path = path_of(folder, session)
     return path.read_bytes().split(b"\n")[:-1] if path.exists() else []
 
@@ -87,7 +88,7 @@ def test_what_a_session_file_lacks_or_holds_torn_is_put_right(tmp_path: Path, fo
     put_journal(tmp_path, b"".join(pack([record], GENERATION) for record in records))
     recover(tmp_path)
     assert path.read_bytes() == b"one\ntwo\n"
-    assert lines_of(tmp_path, "dc-2") == [b"other"]
+    assert on_disk(tmp_path, "dc-2") == [b"other"]
     assert (path.parent / "resources" / "assets" / "a.json").read_bytes() == SIDECAR
     assert (tmp_path / ".store" / "journal").stat().st_size == 0
 
@@ -100,7 +101,7 @@ def test_recovery_runs_before_the_line_feed_guard(tmp_path: Path):
     put_file(tmp_path, "dc-1", b"one\ntw")
     put_journal(tmp_path, pack([Record(session="dc-1", offset=4, content=b"two\n", sidecars={})], GENERATION))
     asyncio.run(go_on())
-    assert lines_of(tmp_path, "dc-1") == [b"one", b"two", b"three"]
+    assert on_disk(tmp_path, "dc-1") == [b"one", b"two", b"three"]
 
 
 def test_every_cut_of_the_journal_leaves_the_records_before_it(tmp_path: Path):
@@ -114,7 +115,7 @@ def test_every_cut_of_the_journal_leaves_the_records_before_it(tmp_path: Path):
         shutil.rmtree(tmp_path / "runtimes", ignore_errors=True)
         put_journal(tmp_path, journal[:cut])
         recover(tmp_path)
-        assert lines_of(tmp_path, "dc-1") == [b"000", b"001", b"002"][: sum(end <= cut for end in ends)]
+        assert on_disk(tmp_path, "dc-1") == [b"000", b"001", b"002"][: sum(end <= cut for end in ends)]
 
 
 def test_a_flipped_bit_ends_the_journal_there(tmp_path: Path):
@@ -127,7 +128,7 @@ def test_a_flipped_bit_ends_the_journal_there(tmp_path: Path):
     second[len(second) // 2] ^= 1
     put_journal(tmp_path, bytes(first + second))
     recover(tmp_path)
-    assert lines_of(tmp_path, "dc-1") == [b"000"]
+    assert on_disk(tmp_path, "dc-1") == [b"000"]
 
 
 def test_bytes_of_an_earlier_generation_behind_the_end_are_not_taken_for_newer_ones(tmp_path: Path):
@@ -135,7 +136,7 @@ def test_bytes_of_an_earlier_generation_behind_the_end_are_not_taken_for_newer_o
     before = pack([Record(session="dc-1", offset=0, content=b"old\n", sidecars={})], b"generat1")
     put_journal(tmp_path, now + before)
     recover(tmp_path)
-    assert lines_of(tmp_path, "dc-1") == [b"now"]
+    assert on_disk(tmp_path, "dc-1") == [b"now"]
 
 
 @pytest.mark.parametrize("garbage", [b"\x00" * 64, b"\xff" * 64, b"not a journal", b"\x00"])
@@ -182,7 +183,7 @@ async def test_the_journal_turns_over_while_lines_keep_coming(tmp_path: Path):
             await asyncio.gather(*(log.append([a_line("x", number)]) for log in logs))
             assert (tmp_path / ".store" / "journal").stat().st_size < 4000
     for session in range(5):
-        assert lines_of(tmp_path, f"dc-{session}") == [a_line("x", number) for number in range(60)]
+        assert on_disk(tmp_path, f"dc-{session}") == [a_line("x", number) for number in range(60)]
 
 
 @pytest.fixture
@@ -200,7 +201,7 @@ async def test_more_sessions_than_a_process_may_have_files_open_are_written_at_o
         logs = [FileLog(tmp_path / "runtimes", f"dc-{session}", journal) for session in range(1500)]
         await asyncio.gather(*(log.append([b"{}"]) for log in logs))
         await asyncio.gather(*(log.append([b"[]"]) for log in logs))
-    assert all(lines_of(tmp_path, f"dc-{session}") == [b"{}", b"[]"] for session in range(1500))
+    assert all(on_disk(tmp_path, f"dc-{session}") == [b"{}", b"[]"] for session in range(1500))
 
 
 async def test_who_comes_after_the_stop_is_told_so(tmp_path: Path):
@@ -227,7 +228,7 @@ async def test_one_file_that_cannot_be_opened_does_not_stop_the_others(tmp_path:
             assert [isinstance(answer, LogUnavailable) for answer in taken] == [False, True, False]
         path_of(tmp_path, "dc-1").rmdir()
         await logs[1].append([b"{}"])
-    assert [len(lines_of(tmp_path, f"dc-{session}")) for session in (0, 1, 2)] == [3, 1, 3]
+    assert [len(on_disk(tmp_path, f"dc-{session}")) for session in (0, 1, 2)] == [3, 1, 3]
 
 
 async def test_a_file_that_stops_opening_meanwhile_does_not_stop_the_others(tmp_path: Path):
@@ -245,10 +246,10 @@ async def test_a_file_that_stops_opening_meanwhile_does_not_stop_the_others(tmp_
         await logs[0].append([b"[]"])
         with pytest.raises(LogHeld, match="mend"):
             await logs[1].append([b"[]"])
-    assert lines_of(tmp_path, "dc-0") == [b"{}", b"[]"]
+    assert on_disk(tmp_path, "dc-0") == [b"{}", b"[]"]
     path.unlink()
     async with running(tmp_path):
-        assert lines_of(tmp_path, "dc-1") == [b"{}"]
+        assert on_disk(tmp_path, "dc-1") == [b"{}"]
 
 
 async def test_a_session_that_was_removed_does_not_keep_the_journal_from_mending(tmp_path: Path):
@@ -262,7 +263,7 @@ async def test_a_session_that_was_removed_does_not_keep_the_journal_from_mending
         with pytest.raises(LogUnavailable):
             await stays.append([b"[]"])
         await stays.append([b"[]"])
-    assert lines_of(tmp_path, "dc-1") == [b"{}", b"[]"]
+    assert on_disk(tmp_path, "dc-1") == [b"{}", b"[]"]
 
 
 # --- a disk that fails --------------------------------------------------------------------------------------------
@@ -290,7 +291,7 @@ async def write_all(folder: Path, journal: Journal, *, tries: int) -> tuple[dict
                 break
             else:
                 refused += batch
-            assert [line.raw for line in log.read()] == acknowledged[session]
+            assert [line.raw for line in lines_of(log.read())] == acknowledged[session]
     return acknowledged, refused
 
 
@@ -314,7 +315,7 @@ async def test_one_failure_at_any_call_loses_nothing_and_repeats_nothing(tmp_pat
         assert not refused
         recover(folder)
         for session in SESSIONS:
-            assert lines_of(folder, session) == acknowledged[session], f"call {number}"
+            assert on_disk(folder, session) == acknowledged[session], f"call {number}"
         assert len([*folder.rglob("assets/*.json")]) == ROUNDS * 2
 
 
@@ -328,7 +329,7 @@ async def test_a_failure_while_mending_is_mended_too(tmp_path: Path):
                 acknowledged, refused = await write_all(folder, journal, tries=3)
             assert not refused
             recover(folder)
-            assert {session: lines_of(folder, session) for session in SESSIONS} == acknowledged, f"{number}+{after}"
+            assert {session: on_disk(folder, session) for session in SESSIONS} == acknowledged, f"{number}+{after}"
 
 
 async def test_a_disk_that_is_full_for_a_while_takes_appends_again_by_itself(tmp_path: Path):
@@ -345,11 +346,11 @@ async def test_a_disk_that_is_full_for_a_while_takes_appends_again_by_itself(tmp
             with pytest.raises(LogUnavailable, match="No space left"):
                 await log.append([a_line("x", number)])
             assert journal.health.problem is not None
-        assert [line.raw for line in log.read()] == [a_line("x", 0)]
+        assert [line.raw for line in lines_of(log.read())] == [a_line("x", 0)]
         full = False
         await log.append([a_line("x", 9)])
         assert journal.health.problem is None
-    assert lines_of(tmp_path, "dc-1") == [a_line("x", 0), a_line("x", 9)]
+    assert on_disk(tmp_path, "dc-1") == [a_line("x", 0), a_line("x", 9)]
 
 
 async def test_a_failed_sync_is_never_acknowledged_on_the_same_descriptor(tmp_path: Path):
@@ -387,7 +388,7 @@ async def test_a_failed_sync_is_never_acknowledged_on_the_same_descriptor(tmp_pa
         disk.fault = fails_at()
         await log.append([b"[]"])
     assert not disk.synced_after_failure
-    assert lines_of(tmp_path, "dc-1") == [b"{}", b"[]"]
+    assert on_disk(tmp_path, "dc-1") == [b"{}", b"[]"]
 
 
 async def test_a_disk_that_dies_at_any_call_keeps_what_was_acknowledged(tmp_path: Path):
@@ -419,7 +420,7 @@ async def die_and_recover(folder: Path, disk: FailingDisk, fault: Fault) -> None
     recover(folder)
     for session in SESSIONS:
         handed_in = [a_line(session, number) for number in range(2 * ROUNDS)]
-        found = lines_of(folder, session)
+        found = on_disk(folder, session)
         assert found[: len(acknowledged.get(session, []))] == acknowledged.get(session, [])
         assert is_in_order(found, handed_in)
         assert len(found) % 2 == 0, "a batch is there whole or not at all"
@@ -442,7 +443,7 @@ async def test_a_write_that_the_system_cuts_short_leaves_no_half_line(tmp_path: 
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         await log.append([b'{"n":3}'])
-    assert lines_of(tmp_path, "dc-1") == [b'{"n":0}', b'{"n":2}', b'{"n":3}']
+    assert on_disk(tmp_path, "dc-1") == [b'{"n":0}', b'{"n":2}', b'{"n":3}']
 
 
 # --- a process that is killed -------------------------------------------------------------------------------------
@@ -489,7 +490,7 @@ def test_a_process_killed_under_load_has_lost_nothing_that_it_acknowledged(tmp_p
                 document = json.loads(line)
                 said[document["s"]].append(document["n"])
         for session, numbers in said.items():
-            kept = [json.loads(line)["n"] for line in lines_of(tmp_path / str(life), f"dc-{session}")]
+            kept = [json.loads(line)["n"] for line in on_disk(tmp_path / str(life), f"dc-{session}")]
             assert numbers == list(range(len(numbers)))
             assert kept == list(range(len(kept)))
             assert len(numbers) <= len(kept) <= len(numbers) + 1

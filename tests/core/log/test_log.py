@@ -14,6 +14,7 @@ from core.log.file import FileLog
 from core.log.journal import Journal
 from core.log.memory import MemoryLog
 from core.log.port import Line, Log
+from tests.builders import lines_of
 
 Opening = Callable[[bytes], Log]
 
@@ -39,7 +40,7 @@ async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 def raws(log: Log) -> list[bytes]:
-    return [line.raw for line in log.read()]
+    return [line.raw for line in lines_of(log.read())]
 
 
 # --- empty --------------------------------------------------------------------------------------------------------
@@ -48,7 +49,7 @@ def raws(log: Log) -> list[bytes]:
 async def test_a_log_that_is_not_there_is_empty(opened: Opening):
     log = opened(b"")
     assert log.size == 0
-    assert [*log.read()] == [*log.read_back()] == [*log.search_back(b"x")] == []
+    assert lines_of(log.read()) == [*log.read_back()] == [*log.search_back(b"x")] == []
 
 
 async def test_an_empty_batch_writes_nothing(opened: Opening):
@@ -67,7 +68,7 @@ async def test_what_is_appended_is_read_where_the_answer_says_that_it_stands(ope
     added = await log.append([b'{"n":1}', b'{"n":2}'])
     added += await log.append([b'{"n":3}'])
     assert added == [Line(0, 8, b'{"n":1}'), Line(8, 16, b'{"n":2}'), Line(16, 24, b'{"n":3}')]
-    assert [*log.read()] == added
+    assert lines_of(log.read()) == added
     assert [*log.read_back()] == added[::-1]
     assert log.size == 24
 
@@ -77,7 +78,7 @@ async def test_batches_stand_in_the_order_of_the_calls_and_never_interleave(open
     batches = [[f'{{"b":{batch},"n":{n}}}'.encode() for n in range(1 + batch % 4)] for batch in range(200)]
     answers = await asyncio.gather(*(log.append(batch) for batch in batches))
     assert raws(log) == [raw for batch in batches for raw in batch]
-    assert [*log.read()] == [line for added in answers for line in added]
+    assert lines_of(log.read()) == [line for added in answers for line in added]
 
 
 async def test_only_a_line_feed_ends_a_line(opened: Opening):
@@ -108,14 +109,14 @@ async def test_a_torn_tail_is_no_line_and_the_next_append_is_not_glued_onto_it(o
     (line,) = await log.append([b'{"n":3}'])
     assert raws(log)[0] == b'{"n":1}'
     assert raws(log)[-1] == b'{"n":3}'
-    assert [*log.read(line.start)] == [line]
+    assert lines_of(log.read(line.start)) == [line]
     assert next(iter(log.read_back())) == line
 
 
 async def test_a_last_line_that_lacks_only_its_line_feed_is_read_and_kept(opened: Opening):
     log = opened(b'{"n":1}\n{"n":2}')
     assert raws(log) == [b'{"n":1}', b'{"n":2}']
-    assert [*log.read_back()] == [*log.read()][::-1]
+    assert [*log.read_back()] == lines_of(log.read())[::-1]
     assert [line.raw for line in log.search_back(b'"n":2')] == [b'{"n":2}']
     await log.append([b'{"n":3}'])
     assert raws(log) == [b'{"n":1}', b'{"n":2}', b'{"n":3}']
@@ -123,8 +124,8 @@ async def test_a_last_line_that_lacks_only_its_line_feed_is_read_and_kept(opened
 
 async def test_blank_lines_are_skipped(opened: Opening):
     log = opened(b'\n\n{"n":1}\n  \t\n{"n":2}\n\n')
-    assert [(line.start, line.raw) for line in log.read()] == [(2, b'{"n":1}'), (14, b'{"n":2}')]
-    assert [*log.read_back()] == [*log.read()][::-1]
+    assert [(line.start, line.raw) for line in lines_of(log.read())] == [(2, b'{"n":1}'), (14, b'{"n":2}')]
+    assert [*log.read_back()] == lines_of(log.read())[::-1]
 
 
 async def test_a_bad_line_is_handed_on_for_others_to_judge(opened: Opening):
@@ -139,18 +140,19 @@ async def test_reading_goes_on_from_any_position_and_ends_at_any_other(opened: O
     log = opened(b"")
     added = await log.append([f'{{"n":{n}}}'.encode() for n in range(50)])
     for index, line in enumerate(added):
-        assert [*log.read(line.start)] == added[index:]
+        assert lines_of(log.read(line.start)) == added[index:]
         assert [*log.read_back(line.end)] == added[index::-1]
-    assert [*log.read(log.size)] == [*log.read_back(0)] == []
+    assert lines_of(log.read(log.size)) == [*log.read_back(0)] == []
 
 
-async def test_a_limit_ends_reading_after_about_so_many_bytes(opened: Opening):
+async def test_a_long_log_is_read_in_blocks_that_stand_one_behind_the_other(opened: Opening):
     log = opened(b"")
-    added = await log.append([f'{{"n":{n}}}'.encode() for n in range(10, 60)])
-    some = [*log.read(added[5].start, limit=30)]
-    assert some == added[5 : 5 + len(some)]
-    assert 3 <= len(some) <= 4
-    assert [*log.read(0, limit=1)] == added[:1]
+    added = await log.append([f'{{"n":{n},"x":"{"y" * (n * 37 % 900)}"}}'.encode() for n in range(3000)])
+    blocks = [*log.read(added[5].start)]
+    assert lines_of(blocks) == added[5:]
+    assert len(blocks) > 2
+    assert all(len(block.lines) > 1 for block in blocks)
+    assert [block.start for block in blocks] == [added[5].start, *(block.end for block in blocks[:-1])]
 
 
 async def test_a_search_finds_what_holds_the_words_from_the_end_on(opened: Opening):
@@ -167,7 +169,7 @@ async def test_a_reader_sees_no_further_than_what_was_durable_when_it_began(open
     log = opened(b"")
     await log.append([b'{"n":1}'])
     reading = log.read()
-    assert next(reading).raw == b'{"n":1}'
+    assert next(reading).lines == [b'{"n":1}']
     await log.append([b'{"n":2}'])
     assert log.size == 16
     assert len([*reading]) <= 1
@@ -193,7 +195,7 @@ def source(content: bytes, short: int) -> cut.ReadAt:
 @given(contents, st.integers(1, 64), st.integers(1, 64), st.integers(1, 64))
 def test_backwards_is_forwards_reversed_whatever_the_blocks(content: bytes, ahead: int, back: int, short: int):
     read_at = source(content, short)
-    forwards = [*cut.forward(read_at, 0, len(content), block=ahead)]
+    forwards = lines_of(cut.forward(read_at, 0, len(content), block=ahead))
     assert [*cut.backward(read_at, len(content), block=back)] == forwards[::-1]
     for line in forwards:
         assert content[line.start : line.start + len(line.raw)] == line.raw
@@ -208,7 +210,7 @@ def test_backwards_is_forwards_reversed_whatever_the_blocks(content: bytes, ahea
 def test_a_search_finds_each_line_once_whatever_the_blocks(content: bytes, block: int, short: int, needle: bytes):
     read_at = source(content, short)
     found = [*cut.containing(read_at, len(content), needle, block=block)]
-    whole = [line for line in cut.forward(read_at, 0, len(content)) if needle in line.raw]
+    whole = [line for line in lines_of(cut.forward(read_at, 0, len(content))) if needle in line.raw]
     assert [line for line in found if cut.is_whole(line.raw) or line.end < len(content)] == [
         line for line in whole[::-1] if cut.is_whole(line.raw) or line.end < len(content)
     ]

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from core.log.lines import forward
 from core.log.records import Record, pack
 from core.log.view import View, read_journal
-from tests.builders import SESSION, said
+from tests.builders import SESSION, lines_of, said
 from tests.conftest import House
 
 
 def raws(view: View) -> list[bytes]:
-    return [line.raw for line in forward(view.read_at, 0, view.size)]
+    return [line.raw for line in lines_of(forward(view.read_at, 0, view.size))]
 
 
 def test_a_folder_without_a_journal_has_nothing_waiting(tmp_path: Path):
