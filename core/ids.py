@@ -4,7 +4,6 @@ import base64
 import os
 import re
 import uuid
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple, NewType
 
@@ -211,17 +210,20 @@ def _percent(character: str) -> str:
     return "".join(f"%{byte:02X}" for byte in character.encode())
 
 
-def _make_uuids(count: int) -> Iterator[str]:
-    """Many at once: two ``uuid.uuid4()`` would cost as much as the rest of an entry."""
+def _make_uuids(count: int) -> list[str]:
+    """Many at once, digit by digit: two ``uuid.uuid4()`` would cost as much as the rest of an entry."""
     octets = bytearray(os.urandom(16 * count))
     octets[6::16] = octets[6::16].translate(_VERSION)
     octets[8::16] = octets[8::16].translate(_VARIANT)
-    digits = octets.hex()
-    for at in range(0, len(digits), 32):
-        one = digits[at : at + 32]
-        yield f"{one[:8]}-{one[8:12]}-{one[12:16]}-{one[16:20]}-{one[20:]}"
+    digits = octets.hex().encode()
+    text = bytearray(_BLANK * count)
+    for number, place in enumerate(_PLACES):
+        text[place :: len(_BLANK)] = digits[number::32]
+    return text.decode().split()
 
 
+_BLANK = b"........-....-....-....-............ "
+_PLACES = [place for place, character in enumerate(_BLANK) if character == ord(".")]
 _VERSION = bytes(octet & 0x0F | 0x40 for octet in range(256))
 _VARIANT = bytes(octet & 0x3F | 0x80 for octet in range(256))
 """What RFC 9562 makes of the octets 6 and 8 of a UUID v4."""

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Final
 
 import discord
 import structlog
+from msgspec.structs import replace as changed
 
 from bots.discord import convert
 from bots.discord.convert import Deletion
@@ -62,7 +62,7 @@ class Reader:
         fact = convert.message_created(message, me=me, veil=self._veil, sent_at=sent_at)
         self._links.remember(message)
         self._doubt_intent(message)
-        return [replace(fact, known_only=known_only)]
+        return [changed(fact, known_only=known_only)]
 
     def read_deletion(self, event: Deletion, order: Iterable[int], me: Me, *, parent: ChannelId | None) -> list[Fact]:
         """What a deletion comes to; ``order`` and ``parent`` as in `messages_deleted` and `visit_of_deletion`."""
@@ -71,7 +71,7 @@ class Reader:
         if known_only and not self._may_change(session):
             return []
         facts = convert.messages_deleted(event, order, me=me, now=now_ms())
-        return [replace(fact, known_only=known_only) for fact in facts]
+        return [changed(fact, known_only=known_only) for fact in facts]
 
     def _may_change(self, session: SessionId) -> bool:
         """No rule lets a chat in: whether what it may hold from before can still be edited and taken back."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 import telegram
+from msgspec.structs import replace as changed
 from telegram.error import RetryAfter, TelegramError
 
 from bots.telegram import convert
@@ -123,7 +124,7 @@ class Reader:
         # What an excluded chat takes back is taken back; what it says anew is not heard.
         may_change = kind == DELETIONS or (kind in EDITS and not self.excludes(place))
         if may_change and self._may_change(session, sessions):
-            return [(session, replace(fact, known_only=True)) for fact in facts]
+            return [(session, changed(fact, known_only=True)) for fact in facts]
         return []
 
     def excludes(self, place: Visit) -> bool:

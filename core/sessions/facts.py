@@ -5,8 +5,9 @@ takes back, and whether any of it was known already is decided by the session, f
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from core.entries import AnyEntry, AttachmentItem, MessageCreated, MessageDeleted
 from core.ids import AssetId
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from core.sessions.state import SessionState
 
 
-@dataclass(frozen=True, slots=True)
-class Media:
+class Media(msgspec.Struct, frozen=True):
     """One file of a message: its line in the attachment entry, and where its bytes can be had."""
 
     asset: AssetId
@@ -26,8 +26,7 @@ class Media:
     declared: SourceInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """A message as the platform shows it now.
 
     ``edited_at`` is the platform's edit time in ms, None for a message that was not edited. ``changed_only``: the
@@ -42,16 +41,14 @@ class Said:
     known_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Retracted:
+class Retracted(msgspec.Struct, frozen=True):
     """A message was taken back, or found to be gone. ``known_only`` as in `Said`."""
 
     message: MessageDeleted
     known_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """Lines of our own, in one batch.
 
     Where they depend on what they will stand behind, ``entries`` is a pure function of that state; no lines: nothing

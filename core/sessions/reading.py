@@ -195,4 +195,5 @@ class Reading:
 
 def _is_about(entry: AnyEntry, key: MessageKey) -> bool:
     fact = fact_of(entry)
-    return fact is not None and key == (fact.platform, fact.self_id, fact.channel_id, fact.message_id)
+    named = fact and (fact.platform, fact.self_id, fact.channel_id, fact.message_id)
+    return named == (key.platform, key.self_id, key.channel_id, key.message_id)

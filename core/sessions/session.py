@@ -6,7 +6,7 @@ what the file really holds, and file order is the order of the calls.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -322,13 +322,13 @@ class Session(Reading):
         quote = fact.message.quote if isinstance(fact, Said) else None
         if not isinstance(fact, Said) or quote is None or not _is_bare(fact):
             return fact
-        key = key_of(fact.message)._replace(message_id=quote.id)
+        key = changed(key_of(fact.message), message_id=quote.id)
         shown = arriving.get(key) or self._shown(key)
         if shown is None:
             return fact
         content = render(without_sources(parse(shown.content)))
         quote = changed(quote, content=content, user=quote.user or shown.user)
-        return replace(fact, message=changed(fact.message, quote=quote))
+        return changed(fact, message=changed(fact.message, quote=quote))
 
     def _shown(self, key: MessageKey) -> MessageCreated | None:
         """The newest revision of a message; None where there is none, or it was retracted."""

@@ -7,8 +7,9 @@ are durable are applied, so the memory is never ahead of the file.
 import re
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
+import msgspec
 from msgspec.structs import replace as changed
 
 from core.entries import (
@@ -31,7 +32,7 @@ MOST_MESSAGES: Final = 512
 """Messages that memory knows of each lively session; older ones are looked up in the file. Some 600 bytes each."""
 
 
-class MessageKey(NamedTuple):
+class MessageKey(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """The key of a message, compared as a 4-tuple (log-format 7)."""
 
     platform: str
@@ -40,7 +41,7 @@ class MessageKey(NamedTuple):
     message_id: MessageId
 
 
-class Standing(NamedTuple):
+class Standing(msgspec.Struct, frozen=True, gc=False):
     """What the log says of one message.
 
     ``version`` is a hash of its newest content, media included; ``versions`` are those of its newest edit time, as
@@ -66,7 +67,7 @@ ABOUT_A_MESSAGE: Final = (MessageCreated, MessageDeleted)
 _ENDS: Final = (TurnDone, TurnFailed, TurnAborted)
 
 
-class Decision(NamedTuple):
+class Decision(msgspec.Struct, frozen=True):
     """Lines to write for one fact, and the media whose sidecars go with them. Empty: nothing new."""
 
     entries: tuple[AnyEntry, ...] = ()
@@ -193,16 +194,17 @@ class Draft(SessionState):
 def fold_message(standing: Standing, fact: MessageCreated | MessageDeleted) -> Standing:
     """What holds of a message after one more line about it."""
     if isinstance(fact, MessageDeleted):
-        return standing._replace(deleted=True, author=standing.author or fact.user_id)
+        return changed(standing, deleted=True, author=standing.author or fact.user_id)
     version = _version(fact.content)
     if fact.edited is None:
         if standing is UNHEARD:  # nearly always
             return Standing(fact.user.id, fact.timestamp, original=True, version=version)
         newest = standing.version if standing.revision else version
-        return standing._replace(author=fact.user.id, sent_at=fact.timestamp, original=True, version=newest)
+        return changed(standing, author=fact.user.id, sent_at=fact.timestamp, original=True, version=newest)
     newer = fact.edited.timestamp > standing.edited_at
     older = fact.edited.timestamp < standing.edited_at
-    return standing._replace(
+    return changed(
+        standing,
         author=fact.user.id,
         sent_at=fact.timestamp,
         revision=max(standing.revision, fact.edited.revision),

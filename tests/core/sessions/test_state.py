@@ -122,7 +122,8 @@ def test_media_stand_right_behind_their_message_under_its_key():
     message, media = fact_of(created), fact_of(attachment)
     assert isinstance(message, MessageCreated)
     assert isinstance(media, Attachment)
-    assert (media.platform, media.self_id, media.channel_id, media.message_id) == key_of(message)
+    named = (media.platform, media.self_id, media.channel_id, media.message_id)
+    assert named == (message.platform, message.self_id, message.channel_id, message.message_id)
     assert media.source == "platform"
     assert media.items == [picture.item]
 
