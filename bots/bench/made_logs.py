@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Raw
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from bots.bench.said import text_of
 from core.codec import encode, raw_json
@@ -89,7 +89,7 @@ def _message(number: int) -> Iterator[AnyEntry]:
         guild_id="900000000000000001",
         edited=Edited(timestamp=_NOW, revision=1) if number % 30 == 7 else None,
     )
-    platform, self_id, channel_id, message_id = key_of(created)
+    platform, self_id, channel_id, message_id = astuple(key_of(created))
     if number % 50 == 11:
         deleted = MessageDeleted(
             platform=platform, self_id=self_id, channel_id=channel_id, message_id=message_id, timestamp=_NOW

@@ -19,7 +19,9 @@ logger = structlog.get_logger()
 
 
 @dataclass(slots=True)
-class _OpenFile:
+class OpenFile:
+    """A session's file: where it ends, as far as is acknowledged, and whether its last line does (LF guard)."""
+
     path: Path
     descriptor: int
     end: int
@@ -33,24 +35,27 @@ class Descriptors:
         self._runtimes = runtimes
         self._disk = disk
         self._most = _most_open() if most is None else most
-        self._open: OrderedDict[str, _OpenFile] = OrderedDict()
+        self._open: OrderedDict[str, OpenFile] = OrderedDict()
 
-    def end_of(self, session: str) -> tuple[int, bool]:
-        """Where the session's file ends, and whether its last line does (log-format 12, LF guard)."""
-        file = self._file(session)
-        return file.end, file.ended
-
-    def write(self, session: str, offset: int, content: bytes) -> Path:
-        """Returns the file, which is not synced yet."""
-        file = self._file(session)
-        self._disk.write_at(file.descriptor, offset, content)
-        return file.path
-
-    def grown(self, ends: dict[str, int]) -> None:
-        """What was written is acknowledged: the files end here now."""
-        for session, end in ends.items():
-            file = self._file(session)
-            file.end, file.ended = end, True
+    def of(self, session: str) -> OpenFile:
+        """The session's file, made where it is missing. It stays open until `close_some` or `forget_all`."""
+        file = self._open.get(session)
+        if file is not None:
+            self._open.move_to_end(session)
+            return file
+        path = self._path(session)
+        self._disk.make_folder(path.parent)
+        descriptor = self._disk.open(path)
+        try:
+            end = self._disk.size(descriptor)
+            ended = end == 0 or self._disk.read_at(descriptor, end - 1, 1) == b"\n"
+        except OSError:
+            self._disk.close(descriptor)
+            raise
+        if not ended:
+            logger.warning("log_torn_tail", session=session, cure="the torn line is closed off; nothing else is lost")
+        file = self._open[session] = OpenFile(path, descriptor, end, ended)
+        return file
 
     def close_some(self) -> None:
         """Close the least lately used of too many. An error may tell of a write that never got to the device."""
@@ -85,25 +90,6 @@ class Descriptors:
                     self._disk.sync(descriptor)
             finally:
                 self._disk.close(descriptor)
-
-    def _file(self, session: str) -> _OpenFile:
-        file = self._open.get(session)
-        if file is not None:
-            self._open.move_to_end(session)
-            return file
-        path = self._path(session)
-        self._disk.make_folder(path.parent)
-        descriptor = self._disk.open(path)
-        try:
-            end = self._disk.size(descriptor)
-            ended = end == 0 or self._disk.read_at(descriptor, end - 1, 1) == b"\n"
-        except OSError:
-            self._disk.close(descriptor)
-            raise
-        if not ended:
-            logger.warning("log_torn_tail", session=session, cure="the torn line is closed off; nothing else is lost")
-        file = self._open[session] = _OpenFile(path, descriptor, end, ended)
-        return file
 
     def _path(self, session: str) -> Path:
         return self._runtimes / session / "events.jsonl"

@@ -10,7 +10,7 @@ from pathlib import Path
 from core.log import lines as cut
 from core.log.disk import OF_THE_FILE
 from core.log.journal import Batch, Journal
-from core.log.port import NO_SIDECARS, Block, Line, Sidecars
+from core.log.port import NO_SIDECARS, Appending, Block, Line, Sidecars
 
 
 class FileLog:
@@ -31,14 +31,14 @@ class FileLog:
     def size(self) -> int:
         return self._size
 
-    def append(self, lines: Sequence[bytes], sidecars: Sidecars = NO_SIDECARS) -> asyncio.Future[list[Line]]:
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[list[Line]] = loop.create_future()
-        if not lines:
-            done.set_result([])
-            return done
-        self._journal.put(Batch(self._session, lines, sidecars, loop, done, self._grow))
-        return done
+    def append(self, lines: Sequence[bytes], sidecars: Sidecars = NO_SIDECARS) -> Appending:
+        appending = Appending()
+        if lines:
+            loop = asyncio.get_running_loop()
+            self._journal.put(Batch(self._session, lines, sidecars, loop, appending, self._grow))
+        else:
+            appending.succeed([])
+        return appending
 
     def read(self, start: int = 0) -> Iterator[Block]:
         with self._reading() as read_at:

@@ -12,17 +12,17 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+import msgspec
 import structlog
 
 from core.errors import FolderUnusable
 from core.health import Health, Troubles
-from core.log.descriptors import Descriptors
+from core.log.descriptors import Descriptors, OpenFile
 from core.log.disk import TAKES_NOTHING, Disk, disk_full, unavailable
-from core.log.port import Line, Sidecars
+from core.log.port import Appending, Line, Sidecars
 from core.log.records import Record, pack
 from core.log.recovery import Recovery, put_sidecars, sync_paths
 
@@ -34,19 +34,24 @@ MOST_TOGETHER: Final = 256
 logger = structlog.get_logger()
 
 
-@dataclass(slots=True, eq=False)
-class Batch:
-    """Lines that wait to become durable. ``done`` belongs to ``loop``; before it is, ``grown`` is told the new end."""
+class Batch(msgspec.Struct, eq=False):
+    """Lines that wait to become durable. ``done`` is settled in ``loop``, after ``grown`` was told the new end."""
 
     session: str
     lines: Sequence[bytes]
     sidecars: Sidecars
     loop: asyncio.AbstractEventLoop
-    done: asyncio.Future[list[Line]]
+    done: Appending
     grown: Callable[[int], None]
-    start: int = 0
-    content: bytes = b""
+    written: list[Line] = []
     failure: Exception | None = None
+
+
+class _Laid(NamedTuple):
+    """What one commit adds to a session's file."""
+
+    file: OpenFile
+    record: Record
 
 
 class Journal:
@@ -113,7 +118,7 @@ class Journal:
         self._refuse_waiting()
 
     def put(self, batch: Batch) -> None:
-        """Queue a batch of the running loop; its future is done when it is durable, or fails with `LogUnavailable`.
+        """Queue a batch of the running loop; it is settled when it is durable, or with `LogUnavailable`.
 
         What a loop puts in one turn is handed over together: waking the committer for the first of them would cut them
         apart, and the others would wait for two syncs.
@@ -171,7 +176,8 @@ class Journal:
             if self._broken:
                 self._mend()
             ready = self._lay_out(group)
-            self._write(ready)
+            if ready:
+                self._write(ready)
         except Exception as error:  # noqa: BLE001 - handed to all who wait; a dead committer would let them wait for ever
             self._broken = True
             reason = getattr(error, "strerror", None) or type(error).__name__
@@ -195,61 +201,50 @@ class Journal:
             self._broken = True
             logger.warning("journal_not_turned_over", error=error.strerror)
 
-    def _lay_out(self, group: list[Batch]) -> list[Batch]:
-        """Give each batch its place. One whose files cannot be placed fails alone, before anything is written of it."""
-        ends: dict[str, int] = {}
+    def _lay_out(self, group: list[Batch]) -> list[_Laid]:
+        """Give each batch its place, one record per session: its batches stand together, in order.
+
+        What cannot be placed fails alone, before anything is written of it.
+        """
+        by_session: dict[str, list[Batch]] = {}
         for batch in group:
-            if batch.session in self._recovery.held:
-                batch.failure = OSError(errno.EBUSY, "its earlier lines found no place")
-                continue
             try:
                 for folder in {(self._runtimes / batch.session / name).parent for name in batch.sidecars}:
                     self._disk.make_folder(folder)
-                end = ends.get(batch.session)
-                guard = b""
-                if end is None:
-                    end, ended = self._files.end_of(batch.session)
-                    guard = b"" if ended else b"\n"
             except OSError as error:
                 batch.failure = error
-                continue
-            batch.start = end + len(guard)
-            batch.content = guard + b"\n".join(batch.lines) + b"\n"
-            ends[batch.session] = end + len(batch.content)
-        return [batch for batch in group if batch.failure is None]
+            else:
+                by_session.setdefault(batch.session, []).append(batch)
+        ready: list[_Laid] = []
+        for session, batches in by_session.items():
+            try:
+                ready.append(_laid(session, self._file(session), batches))
+            except OSError as error:
+                for batch in batches:
+                    batch.failure = error
+        return ready
 
-    def _write(self, ready: list[Batch]) -> None:
-        if not ready:
-            return
-        records = self._records(ready)
-        packed = pack(records, self._generation)
+    def _file(self, session: str) -> OpenFile:
+        if session in self._recovery.held:
+            raise OSError(errno.EBUSY, "its earlier lines found no place")
+        return self._files.of(session)
+
+    def _write(self, ready: list[_Laid]) -> None:
+        packed = pack([laid.record for laid in ready], self._generation)
         journal = self._journal
         if journal is None:
             raise OSError("the journal is closed")
         self._disk.write_at(journal, self._end, packed)
         self._disk.sync(journal)
-        for record in records:
-            self._unsynced.add(self._files.write(record.session, record.offset, record.content))
+        for file, record in ready:
+            self._disk.write_at(file.descriptor, record.offset, record.content)
+            self._unsynced.add(file.path)
             if record.sidecars:
                 self._unsynced |= put_sidecars(self._runtimes / record.session, record.sidecars, self._disk)
         # Only now: a failure above leaves these as they were, and mending cuts back to them.
         self._end += len(packed)
-        self._files.grown({record.session: record.offset + len(record.content) for record in records})
-
-    def _records(self, ready: list[Batch]) -> list[Record]:
-        """One record per session and group: its batches stand together, in order."""
-        by_session: dict[str, list[Batch]] = {}
-        for batch in ready:
-            by_session.setdefault(batch.session, []).append(batch)
-        return [
-            Record(
-                session=session,
-                offset=batches[0].start - (batches[0].content[:1] == b"\n"),
-                content=b"".join(batch.content for batch in batches),
-                sidecars={name: content for batch in batches for name, content in batch.sidecars.items()},
-            )
-            for session, batches in by_session.items()
-        ]
+        for file, record in ready:
+            file.end, file.ended = record.offset + len(record.content), True
 
     def _turn_over(self) -> None:
         """Make the session files durable by themselves and start the journal anew."""
@@ -313,31 +308,32 @@ class Journal:
 
 
 def _wake(group: list[Batch]) -> None:
-    """Resolve the futures, one call into each loop."""
+    """Settle what waits, one call into each loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Batch]] = {}
     for batch in group:
         by_loop.setdefault(batch.loop, []).append(batch)
     for loop, batches in by_loop.items():
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(_resolve, batches)
+            loop.call_soon_threadsafe(_settle, batches)
 
 
-def _resolve(batches: list[Batch]) -> None:
+def _settle(batches: list[Batch]) -> None:
     for batch in batches:
-        if batch.done.done():
-            continue
         if batch.failure is not None:
-            batch.done.set_exception(unavailable(batch.session, batch.failure))
+            batch.done.fail(unavailable(batch.session, batch.failure))
         else:
-            lines = _lines(batch)
-            batch.grown(lines[-1].end)
-            batch.done.set_result(lines)
+            batch.grown(batch.written[-1].end)
+            batch.done.succeed(batch.written)
 
 
-def _lines(batch: Batch) -> list[Line]:
-    start = batch.start
-    lines: list[Line] = []
-    for raw in batch.lines:
-        lines.append(Line(start, start + len(raw) + 1, raw))
-        start += len(raw) + 1
-    return lines
+def _laid(session: str, file: OpenFile, batches: list[Batch]) -> _Laid:
+    """The record of these batches, which stand at the end of their file; each is told where its lines are."""
+    lines: list[bytes] = [] if file.ended else [b""]  # an LF closes off a torn line
+    end = file.end + len(lines)
+    for batch in batches:
+        lines += batch.lines
+        for raw in batch.lines:
+            start, end = end, end + len(raw) + 1
+            batch.written.append(Line(start, end, raw))
+    sidecars = {name: content for batch in batches for name, content in batch.sidecars.items()}
+    return _Laid(file, Record(session, file.end, b"\n".join((*lines, b"")), sidecars))

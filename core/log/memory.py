@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 
 from core.log import lines as cut
-from core.log.port import NO_SIDECARS, Block, Line, Sidecars
+from core.log.port import NO_SIDECARS, Appending, Block, Line, Sidecars
 
 
 class MemoryLog:
@@ -18,7 +18,7 @@ class MemoryLog:
     def size(self) -> int:
         return len(self._content)
 
-    def append(self, lines: Sequence[bytes], sidecars: Sidecars = NO_SIDECARS) -> asyncio.Future[list[Line]]:
+    def append(self, lines: Sequence[bytes], sidecars: Sidecars = NO_SIDECARS) -> Appending:
         if lines and self._content and not self._content.endswith(b"\n"):
             self._content += b"\n"
         added: list[Line] = []
@@ -28,9 +28,9 @@ class MemoryLog:
             added.append(Line(start, len(self._content), raw))
         for name, content in sidecars.items():
             self.sidecars.setdefault(name, content)
-        done: asyncio.Future[list[Line]] = asyncio.get_running_loop().create_future()
-        done.set_result(added)
-        return done
+        appending = Appending()
+        asyncio.get_running_loop().call_soon(appending.succeed, added)
+        return appending
 
     def read(self, start: int = 0) -> Iterator[Block]:
         return cut.forward(self._read_at, start, self.size)

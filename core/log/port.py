@@ -1,8 +1,8 @@
 """What the rest of the core asks of one session's log."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
@@ -29,6 +29,52 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     lines: list[bytes]
 
 
+class Appending:
+    """Lines on their way to the disk. Awaited, it tells where they stand, once they would survive a power cut.
+
+    Raises `LogUnavailable` where the disk does not take them. Belongs to one event loop.
+    """
+
+    __slots__ = ("_failure", "_lines", "_then")
+
+    def __init__(self) -> None:
+        self._lines: list[Line] | None = None
+        self._failure: Exception | None = None
+        self._then: Callable[[Appending], None] | None = None
+
+    def then(self, callback: "Callable[[Appending], None]") -> None:
+        """Have one function called when this is settled: at once, where a future would take a turn of the loop."""
+        self._then = callback
+        if self.settled:
+            callback(self)
+
+    @property
+    def settled(self) -> bool:
+        return self._lines is not None or self._failure is not None
+
+    def result(self) -> list[Line]:
+        if self._failure is not None:
+            raise self._failure
+        return self._lines or []
+
+    def succeed(self, lines: list[Line]) -> None:
+        self._lines = lines
+        if self._then is not None:
+            self._then(self)
+
+    def fail(self, error: Exception) -> None:
+        self._failure = error
+        if self._then is not None:
+            self._then(self)
+
+    def __await__(self) -> Generator[Any, None, list[Line]]:
+        if not self.settled:
+            settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self.then(lambda _: None if settled.done() else settled.set_result(None))
+            yield from settled
+        return self.result()
+
+
 class Log(Protocol):
     """One session's lines, in the order in which they were appended.
 
@@ -41,12 +87,11 @@ class Log(Protocol):
         """Bytes that are acknowledged. Readers never see beyond."""
         ...
 
-    def append(self, lines: Sequence[bytes], sidecars: Sidecars = NO_SIDECARS) -> asyncio.Future[list[Line]]:
+    def append(self, lines: Sequence[bytes], sidecars: Sidecars = NO_SIDECARS) -> Appending:
         """Add a batch in one write; done when it would survive a power cut.
 
-        Batches stand in the order of the calls and never interleave. Raises `LogUnavailable` through the future when
-        the disk does not take it; nothing of the batch is then read, and the next one is not glued onto it. A batch
-        without lines writes nothing.
+        Batches stand in the order of the calls and never interleave. Where the disk does not take it nothing of the
+        batch is read, and the next one is not glued onto it. A batch without lines writes nothing.
         """
         ...
 

@@ -6,10 +6,10 @@ what the file really holds, and file order is the order of the calls.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace as changed
 
 from core.clock import now_ms
@@ -18,7 +18,7 @@ from core.content import parse, render, without_sources
 from core.entries import AnyEntry, FailureCause, MessageCreated, MessageDeleted, TurnFailed, fact_of, turn_event
 from core.ids import SessionId, TurnId
 from core.log.disk import unavailable
-from core.log.port import Line, Log
+from core.log.port import Appending, Line, Log
 from core.sessions.facts import Fact, Media, Retracted, Said, Written
 from core.sessions.reading import Reading, Recorded
 from core.sessions.receipts import Receipt
@@ -36,21 +36,19 @@ Spawn = Callable[[Coroutine[Any, Any, None], str], None]
 """Start a named task that somebody owns."""
 
 
-@dataclass(slots=True, eq=False)
-class _Waiting:
+class _Waiting(msgspec.Struct, eq=False):
     facts: tuple[Fact, ...]
     done: asyncio.Future[list[Recorded]]
-    entries: list[AnyEntry] = field(default_factory=list[AnyEntry])
+    entries: list[AnyEntry] = []
 
 
-@dataclass(slots=True)
-class _Batch:
+class _Batch(msgspec.Struct, eq=False):
     """What is written together: whose facts, their lines, the sidecars that go with them, and what holds then."""
 
     draft: Draft
-    waiting: list[_Waiting] = field(default_factory=list[_Waiting])
-    lines: list[bytes] = field(default_factory=list[bytes])
-    sidecars: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    waiting: list[_Waiting] = []
+    lines: list[bytes] = []
+    sidecars: dict[str, bytes] = {}
 
     def entries(self) -> Iterator[AnyEntry]:
         return (entry for waiting in self.waiting for entry in waiting.entries)
@@ -180,12 +178,11 @@ class Session(Reading):
         group, self._waiting = self._waiting, []
         batch = self._decide(state, group)
         if batch.lines:
-            written = self._log.append(batch.lines, batch.sidecars)
-            written.add_done_callback(partial(self._go_on, state, batch))
+            self._log.append(batch.lines, batch.sidecars).then(partial(self._go_on, state, batch))
         else:
             self._go_on(state, batch, None)
 
-    def _go_on(self, state: SessionState, batch: _Batch, written: asyncio.Future[list[Line]] | None) -> None:
+    def _go_on(self, state: SessionState, batch: _Batch, written: Appending | None) -> None:
         try:
             self._take_in(state, batch, written.result() if written is not None else ())
         except Exception as error:  # noqa: BLE001 - not handled here: handed to everybody who waits
@@ -353,10 +350,11 @@ def _suffices(state: SessionState, group: Sequence[_Waiting]) -> bool:
     """Whether it can be decided from memory alone what is to be written."""
     if state.inherited_turn is not None or not (state.complete or state.surveyed):
         return False
-    facts = [fact for waiting in group for fact in waiting.facts]
-    if any(isinstance(fact, Said) and _is_bare(fact) for fact in facts):
-        return False
-    return state.complete or not any(map(state.needs_lookup, facts))
+    for waiting in group:
+        for fact in waiting.facts:
+            if (isinstance(fact, Said) and _is_bare(fact)) or state.needs_lookup(fact) is not None:
+                return False
+    return True
 
 
 def _refuse(session: SessionId, group: Sequence[_Waiting], error: Exception) -> None:

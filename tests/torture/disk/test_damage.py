@@ -15,6 +15,7 @@ from core.log.journal import Journal
 from core.log.records import Record, pack, unpack
 from core.log.scan import stats
 from core.log.view import View, read_journal
+from tests.builders import lines_of
 from tests.core.log.disks import FailingDisk, fails_at
 from tests.torture.disk.logs import open_and_close, path_of
 
@@ -154,7 +155,7 @@ def test_a_flipped_bit_in_a_log_spoils_at_most_the_lines_it_is_in(tmp_path: Path
     for at, flipped in flips(joined(LINES)):
         journal = Journal(tmp_path / "none")
         put(tmp_path / "data", b"", logs=flipped)
-        read = [line.raw for line in FileLog(tmp_path / "data" / "runtimes", SESSIONS[0], journal).read()]
+        read = [line.raw for line in lines_of(FileLog(tmp_path / "data" / "runtimes", SESSIONS[0], journal).read())]
         hit = joined(LINES)[:at].count(b"\n")
         behind = LINES[hit + (2 if joined(LINES)[at] == ord("\n") else 1) :]
         assert read[:hit] == LINES[:hit]
