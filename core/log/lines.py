@@ -13,7 +13,7 @@ from core.log.port import Block, Line
 ReadAt = Callable[[int, int], bytes]
 """``(offset, count)`` → at most ``count`` bytes."""
 
-_BLOCK = 256 * 1024
+_BLOCK = 64 * 1024
 
 
 class Cut(NamedTuple):

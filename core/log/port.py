@@ -96,7 +96,7 @@ class Log(Protocol):
         ...
 
     def read(self, start: int = 0) -> Iterator[Block]:
-        """All from a position on, in blocks of some 256 KiB, more where a line is longer."""
+        """All from a position on, in blocks of some 64 KiB, more where a line is longer."""
         ...
 
     def read_back(self, end: int | None = None) -> Iterator[Line]:

@@ -28,8 +28,8 @@ from core.entries import (
 from core.ids import ChannelId, EntryId, MessageId, TurnId, UserId
 from core.sessions.facts import Fact, Media, Retracted, Said
 
-MOST_MESSAGES: Final = 512
-"""Messages that memory knows of each lively session; older ones are looked up in the file. Some 600 bytes each."""
+MOST_MESSAGES: Final = 256
+"""Messages that memory knows of each lively session; older ones are looked up in the file. Some 450 bytes each."""
 
 
 class MessageKey(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
