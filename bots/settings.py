@@ -6,14 +6,13 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from core.access import AllowRules
 from core.addresses import is_loopback
@@ -100,10 +99,13 @@ Origins = Annotated[tuple[str, ...], BeforeValidator(_origins)]
 Rules = Annotated[AllowRules, BeforeValidator(_rules)]
 
 
-class Settings(BaseSettings):
-    """What an operator decides. The description of each field says what is wanted."""
+class Settings(BaseModel):
+    """What an operator decides. The description of each field says what is wanted.
 
-    model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", arbitrary_types_allowed=True, frozen=True)
+    `load` reads environment and ``.env`` itself, to name a key as it was written.
+    """
+
+    model_config = ConfigDict(extra="ignore", arbitrary_types_allowed=True, frozen=True)
 
     discord_token: SecretStr | None = Field(default=None, description="the bot token of the Discord developer portal")
     discord_api_url: HttpUrl = Field(default="https://discord.com/api/v10", description="an http or https URL")
@@ -151,11 +153,6 @@ class Settings(BaseSettings):
         default="info", description="debug, info, warning or error"
     )
     ishiki_log_format: Literal["console", "json"] = Field(default="console", description="console or json")
-
-    @classmethod
-    def settings_customise_sources(cls, *_args: Any, init_settings: PydanticBaseSettingsSource, **_kw: Any) -> Any:  # noqa: ANN401 - the library's own signature
-        """`load` reads environment and ``.env`` itself, to name a key as it was written."""
-        return (init_settings,)
 
     @property
     def wake_rules(self) -> WakeRules:
