@@ -4,6 +4,7 @@ What is not configured is not imported: the client libraries are most of what a 
 """
 
 import asyncio
+import gc
 import signal
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,13 +16,14 @@ from typing import Final, Protocol
 import httpx
 import structlog
 from pydantic import SecretStr
+from starlette.types import ASGIApp
 
 import bots.discord.veil as discord_veil
 import bots.telegram.veil as telegram_veil
 from bots.control import ControlServer, control_path
 from bots.diagnostics import configure
 from bots.settings import Settings
-from bots.web.app import build_app
+from bots.web.front import Front
 from bots.web.guard import Access
 from bots.web.server import WebServer
 from core.archive.decisions import Decisions
@@ -47,6 +49,7 @@ from core.runtime.deliver import Deliver
 from core.runtime.resolve import Resolve
 from core.runtime.turns import Turns
 from core.sessions.directory import FolderLock, Sessions
+from core.trust import trusted
 
 TURNS_WITHIN: Final = 2.0
 STOP_WITHIN: Final = 5.0
@@ -102,6 +105,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
     Raises `FolderHeld`, `FolderUnusable`, and `AddressTaken` where our HTTP API cannot listen.
     """
     async with AsyncExitStack() as stack:
+        trust = asyncio.create_task(asyncio.to_thread(trusted))
         kept = await stack.enter_async_context(_kept(settings.ishiki_data_dir))
         store, sessions, resources, lineage = kept.store, kept.sessions, kept.resources, kept.lineage
         desk = _desk(settings, kept)
@@ -125,7 +129,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         sessions.settle_cut_off_turns(partial(speaker.owed, unfinished=settings.ishiki_runtime_url is None))
         health = [kept.journal.health, *(state for _, state in doors.values())]
         # Whatever the environment says of proxies is for other programs: this talks to hosts that we were told.
-        files = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
+        files = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, verify=await trust))
         fetch = Fetch(resources, files, chats, store, most=settings.ishiki_asset_max_bytes)
         sessions.listen(fetch.drop_retracted)
         followers: list[Follower] = [fetch]
@@ -162,26 +166,34 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         stack.push_async_callback(control.stop)
         await control.start()
 
-        api = build_app(
-            sessions=sessions,
-            resources=resources,
-            speaker=speaker,
-            store=store,
-            health=health,
-            data=settings.ishiki_data_dir,
-            desk=desk,
-            asking=asking,
-            lineage=lineage,
-            turns=turns,
-            access=Access(
-                host=settings.ishiki_http_host,
-                token=_secret(settings.ishiki_http_token),
-                runtime_token=_secret(settings.ishiki_runtime_token),
-                origins=settings.ishiki_http_origins,
-            ),
+        access = Access(
+            host=settings.ishiki_http_host,
+            token=_secret(settings.ishiki_http_token),
+            runtime_token=_secret(settings.ishiki_runtime_token),
+            origins=settings.ishiki_http_origins,
         )
-        web = WebServer(api, settings.ishiki_http_host, settings.ishiki_http_port)
+
+        def api() -> ASGIApp:
+            from bots.web.app import build_app
+
+            return build_app(
+                sessions=sessions,
+                resources=resources,
+                speaker=speaker,
+                store=store,
+                health=health,
+                data=settings.ishiki_data_dir,
+                desk=desk,
+                asking=asking,
+                lineage=lineage,
+                turns=turns,
+                access=access,
+            )
+
+        front = Front(api, health, settings.ishiki_data_dir, access)
+        web = WebServer(front, settings.ishiki_http_host, settings.ishiki_http_port)
         await web.start()
+        front.prepare()
         stack.push_async_callback(web.stop)
         yield App(sessions, gateway, {name: door for name, (door, _) in doors.items()}, web)
 
@@ -323,7 +335,7 @@ async def _wind_down(app: App, doors: Sequence[asyncio.Task[None]]) -> None:
 
 
 async def run_until_signal(settings: Settings) -> None:
-    """``ishiki run``: serve until SIGINT or SIGTERM."""
+    """``ishiki run``: serve until SIGINT or SIGTERM. Garbage is looked for from when everything was started."""
     secrets = [value.get_secret_value() for _, value in settings if isinstance(value, SecretStr)]
     configure(settings.ishiki_log_level, settings.ishiki_log_format, secrets)
     stop = asyncio.Event()
@@ -331,14 +343,14 @@ async def run_until_signal(settings: Settings) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     try:
-        await serve(settings, stop, ready=lambda app: _announce(app, settings))
+        await serve(settings, stop, ready=partial(_started, settings))
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_IGN)  # told once more while it ends, it ends with the same code
 
 
-def _announce(app: App, settings: Settings) -> None:
+def _started(settings: Settings, app: App) -> None:
     if not app.doors:
         logger.warning("no_platform", cure="set DISCORD_TOKEN or TELEGRAM_TOKEN; .env.example lists all settings")
     for name, rules in (("discord", settings.discord_allow), ("telegram", settings.telegram_allow)):
@@ -349,6 +361,8 @@ def _announce(app: App, settings: Settings) -> None:
             "no_runtime", cure="ISHIKI_RUNTIME_URL names one; without it everything is recorded and nobody woken"
         )
     logger.info("started", platforms=sorted(app.doors), api=app.web.address)
+    gc.freeze()  # what the start made stays, and need not be looked through
+    gc.enable()
 
 
 def _secret(value: SecretStr | None) -> str | None:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from core.chat.markdown import markdown_to_nodes
 from core.chat.port import Mode, Part
 from core.chat.split import split
 from core.content import Element, Node, parse, plain_text
@@ -40,6 +39,8 @@ def compose(text: str, mode: Mode) -> list[Part]:
     """
     match mode:
         case "markdown":
+            from core.chat.markdown import markdown_to_nodes  # noqa: PLC0415 - a start needs no Markdown
+
             writer = _Writer(markdown=True)
             written = writer.write(markdown_to_nodes(text.replace(_FILE, "")))
         case "element":

@@ -17,6 +17,7 @@ from telegram.request import HTTPXRequest
 from telegram.warnings import PTBDeprecationWarning
 
 from bots.telegram.updates import completed
+from core.trust import trusted
 
 _QUIET: Final = ("httpx", "httpcore", "httpx2", "httpcore2", "telegram")
 
@@ -34,12 +35,13 @@ class Connection(telegram.Bot):
     """One client. `initialize` asks who we are; `shutdown` closes its sockets."""
 
     def __init__(self, token: str, api_url: str) -> None:
+        trust = {"verify": trusted()}
         super().__init__(
             token,
             base_url=f"{api_url}/bot",
             base_file_url=f"{api_url}/file/bot",
-            request=HTTPXRequest(read_timeout=20.0, media_write_timeout=60.0),
-            get_updates_request=HTTPXRequest(connection_pool_size=1, read_timeout=None),
+            request=HTTPXRequest(read_timeout=20.0, media_write_timeout=60.0, httpx_kwargs=trust),
+            get_updates_request=HTTPXRequest(connection_pool_size=1, read_timeout=None, httpx_kwargs=trust),
         )
         self._api_url = api_url
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Final, NamedTuple
 
-from core.chat.markdown import markdown_to_nodes
 from core.chat.port import Mode, Part
 from core.chat.split import split, utf16_length
 from core.content import Element, Node, parse, plain_text
@@ -55,6 +54,8 @@ def compose(text: str, mode: Mode) -> list[Part]:
     writer = _Writer()
     match mode:
         case "markdown":
+            from core.chat.markdown import markdown_to_nodes  # noqa: PLC0415 - a start needs no Markdown
+
             written = writer.write(markdown_to_nodes(text))
         case "element":
             written = writer.write(parse(text))

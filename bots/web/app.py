@@ -4,15 +4,17 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from fastapi import FastAPI, Security
+from fastapi import APIRouter, FastAPI, Security
+from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
 
 from bots.web.confirmations import confirmation_routes
-from bots.web.errors import ErrorBody, install_error_bodies
+from bots.web.errors import ErrorBody
 from bots.web.guard import Access, Guard
-from bots.web.health import health_routes
+from bots.web.health import Alive, NotReady, Readiness, alive, readiness
 from bots.web.once import Once
 from bots.web.path import known_in
+from bots.web.raised import install_error_bodies
 from bots.web.resources import resource_routes
 from bots.web.sessions import session_routes
 from bots.web.talk import talk_routes
@@ -53,7 +55,7 @@ def build_app(
     app.add_middleware(Guard, access=access)
     install_error_bodies(app)
     known, once = known_in(sessions), Once(store)
-    app.include_router(health_routes(health, data))
+    app.include_router(_health_routes(health, data))
     for routes in (
         session_routes(speaker, once, known),
         confirmation_routes(desk, asking, once, known),
@@ -62,6 +64,17 @@ def build_app(
     ):
         app.include_router(routes, dependencies=[Security(HTTPBearer(auto_error=False))])
     return app
+
+
+def _health_routes(health: Sequence[Health], data: Path) -> APIRouter:
+    routes = APIRouter(tags=["health"])
+    routes.add_api_route("/healthz", alive, response_model=Alive)
+
+    @routes.get("/readyz", response_model=Readiness, responses={503: {"model": NotReady}})
+    async def ready() -> JSONResponse:  # pyright: ignore[reportUnusedFunction] - the router keeps it
+        return await readiness(health, data)
+
+    return routes
 
 
 def _version() -> str:

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from fastapi import APIRouter
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel
+from starlette.responses import JSONResponse
 
 from bots.web.errors import ErrorBody, Problem
 from core.health import Health
@@ -28,22 +27,17 @@ class NotReady(Readiness, ErrorBody):
     """The same as an error: its message names every problem."""
 
 
-def health_routes(health: Sequence[Health], data: Path) -> APIRouter:
-    routes = APIRouter(tags=["health"])
+async def alive() -> JSONResponse:
+    return JSONResponse(Alive().model_dump())
 
-    @routes.get("/healthz")
-    async def alive() -> Alive:  # pyright: ignore[reportUnusedFunction] - the router keeps it
-        return Alive()
 
-    @routes.get("/readyz", response_model=Readiness, responses={503: {"model": NotReady}})
-    async def ready() -> JSONResponse:  # pyright: ignore[reportUnusedFunction] - as above
-        problems = {part.name: part.problem for part in health if part.problem is not None}
-        if (trouble := await asyncio.to_thread(trouble_with, data)) is not None:
-            problems.setdefault("disk", trouble)
-        if not problems:
-            return JSONResponse(Readiness(ready=True, problems={}).model_dump())
-        told = "; ".join(f"{name}: {problem}" for name, problem in problems.items())
-        error = Problem(code="not_ready", message=told)
-        return JSONResponse(NotReady(ready=False, problems=problems, error=error).model_dump(), 503)
-
-    return routes
+async def readiness(health: Sequence[Health], data: Path) -> JSONResponse:
+    """Whether each part is well, and the disk takes something now."""
+    problems = {part.name: part.problem for part in health if part.problem is not None}
+    if (trouble := await asyncio.to_thread(trouble_with, data)) is not None:
+        problems.setdefault("disk", trouble)
+    if not problems:
+        return JSONResponse(Readiness(ready=True, problems={}).model_dump())
+    told = "; ".join(f"{name}: {problem}" for name, problem in problems.items())
+    error = Problem(code="not_ready", message=told)
+    return JSONResponse(NotReady(ready=False, problems=problems, error=error).model_dump(), 503)

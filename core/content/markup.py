@@ -4,8 +4,9 @@ The vocabulary is that of the Satori protocol's message elements: `<at>`, `<shar
 `<video>`, `<file>`, `<b>`, `<i>`, `<u>`, `<s>`, `<spl>`, `<code>`, `<code-block lang>`, `<a href>`, `<p>`, `<quote>`,
 `<message forward>`. A line break is LF; `<br/>` is read as one and never written.
 
-Escapes and the spelling of names are satori-python-core's. Its elements are not used: they are mutable, compare unequal
-to themselves after printing, which takes them five times as long, and their reader takes minutes on a few thousand `<`.
+Escapes and the spelling of names are as satori-python-core has them. Its elements are not used: they are mutable,
+compare unequal to themselves after printing, which takes them five times as long, and their reader takes minutes on a
+few thousand `<`.
 """
 
 import re
@@ -13,8 +14,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
-
-from satori.parser import escape, param_case
 
 MAX_DEPTH: Final = 32
 
@@ -41,17 +40,17 @@ Node = str | Element
 
 def escape_text(text: str) -> str:
     """`text` as it stands between tags: `&`, `<` and `>` escaped."""
-    return escape(text)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def escape_attribute(value: str) -> str:
     """`value` as it stands between the quotes of an attribute: `&`, `<`, `>` and `"` escaped."""
-    return escape(value, inline=True)
+    return escape_text(value).replace('"', "&quot;")
 
 
 def render(nodes: Iterable[Node]) -> str:
     """The markup of `nodes`; `parse` reads it back to the same tree, neighbouring texts joined."""
-    return "".join([escape(node) if isinstance(node, str) else _written(node) for node in nodes])
+    return "".join([escape_text(node) if isinstance(node, str) else _written(node) for node in nodes])
 
 
 def joined(nodes: Iterable[Node]) -> list[Node]:
@@ -79,11 +78,20 @@ def _written(element: Element) -> str:
 
 
 def _attribute(name: str, value: str | Literal[True]) -> str:
-    return f" {_spelled(name)}" if value is True else f' {_spelled(name)}="{escape(value, inline=True)}"'
+    return f" {_spelled(name)}" if value is True else f' {_spelled(name)}="{escape_attribute(value)}"'
 
 
-_spelled: Final = lru_cache(maxsize=256)(param_case)
-"""A name in lower-case words joined by `-`. Nearly all are of the vocabulary, and are asked for again and again."""
+_SPELLED: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+@lru_cache(maxsize=256)
+def _spelled(name: str) -> str:
+    """A name in lower-case words joined by `-`. Nearly all are so, and are asked for again and again."""
+    if _SPELLED.fullmatch(name):
+        return name
+    from satori.parser import param_case  # noqa: PLC0415 - it imports all of Satori, for names that are rarely there
+
+    return param_case(name)
 
 
 # Every quantifier is possessive and no tag holds a raw `<`, so that each character is looked at a bounded number of
