@@ -27,7 +27,7 @@ logger = structlog.get_logger()
 
 
 class _Command(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class AnswerIt(_Command):
@@ -56,13 +56,15 @@ class Revoke(_Command):
 
 
 Command = AnswerIt | Revoke
-_COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(Annotated[Command, Field(discriminator="do")])
+_COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(
+    Annotated[Command, Field(discriminator="do")], config=ConfigDict(defer_build=True)
+)
 
 
 class Reply(BaseModel):
     """What came of it: ``record`` after an answer; where it is not ``ok`` a word for programs, and a sentence."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     ok: bool
     record: Record | None = None

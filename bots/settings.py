@@ -165,11 +165,13 @@ def load(environment: Mapping[str, str] | None = None, dotenv: Path | None = Pat
     given = dict(written)
     given |= os.environ if environment is None else environment
     known = {name.upper(): name for name in Settings.model_fields}
-    for key in sorted(given):
-        near = difflib.get_close_matches(key.upper(), known, n=1, cutoff=0.85)
+    for key in sorted(given.keys() - known):
+        ours = key.startswith("ISHIKI_")
         # A file of ours says nothing by chance; in the environment other programs have names like ours.
-        misspelt = key.startswith("ISHIKI_") or (key in written and near)
-        if key not in known and misspelt:
+        if not ours and key not in written:
+            continue
+        near = difflib.get_close_matches(key.upper(), known, n=1, cutoff=0.85)
+        if ours or near:
             hint = f"; did you mean {near[0]}?" if near else "; .env.example lists all keys"
             raise SettingsRefused(f"{key} is no setting of ishiki{hint}")
     values = {name: given[key].strip() for key, name in known.items() if given.get(key, "").strip()}
