@@ -60,6 +60,7 @@ $(VENV)/.ready: $(VENV)/.made requirements.txt requirements-build.txt pyproject.
 	$(PIP) install --require-hashes -r requirements-build.txt
 	$(PIP) install --require-hashes -r requirements.txt
 	$(PIP) install --no-deps --no-build-isolation -e .
+	$(BIN)/python -m compileall -q core bots
 	@touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt
