@@ -166,14 +166,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         stack.push_async_callback(control.stop)
         await control.start()
 
-        access = Access(
-            host=settings.ishiki_http_host,
-            token=_secret(settings.ishiki_http_token),
-            runtime_token=_secret(settings.ishiki_runtime_token),
-            origins=settings.ishiki_http_origins,
-        )
-
-        def api() -> ASGIApp:
+        def api(access: Access) -> ASGIApp:
             from bots.web.app import build_app
 
             return build_app(
@@ -190,11 +183,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
                 access=access,
             )
 
-        front = Front(api, health, settings.ishiki_data_dir, access)
-        web = WebServer(front, settings.ishiki_http_host, settings.ishiki_http_port)
-        await web.start()
-        front.prepare()
-        stack.push_async_callback(web.stop)
+        web = await stack.enter_async_context(_served(settings, health, api))
         yield App(sessions, gateway, {name: door for name, (door, _) in doors.items()}, web)
 
 
@@ -213,6 +202,27 @@ async def _kept(folder: Path) -> AsyncGenerator[Kept]:
         stack.push_async_callback(sessions.close)
         lineage = await Lineage.load(store)
         yield Kept(journal, store, sessions, Resources(folder / "runtimes"), lineage, Decisions(store))
+
+
+@asynccontextmanager
+async def _served(
+    settings: Settings, health: Sequence[Health], build: Callable[[Access], ASGIApp]
+) -> AsyncGenerator[WebServer]:
+    """Our HTTP API, as ``build`` makes it. Raises `AddressTaken`."""
+    access = Access(
+        host=settings.ishiki_http_host,
+        token=_secret(settings.ishiki_http_token),
+        runtime_token=_secret(settings.ishiki_runtime_token),
+        origins=settings.ishiki_http_origins,
+    )
+    front = Front(partial(build, access), health, settings.ishiki_data_dir, access)
+    web = WebServer(front, settings.ishiki_http_host, settings.ishiki_http_port)
+    await web.start()
+    front.prepare()
+    try:
+        yield web
+    finally:
+        await web.stop()
 
 
 def _desk(settings: Settings, kept: Kept) -> Desk:

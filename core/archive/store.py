@@ -158,9 +158,13 @@ class Store:
         return self._database.execute(statement, values).fetchall()
 
     def _read_receipts(self) -> None:
+        # Of an idle session the id is the same in all rows, and so is the receipt: each is kept once.
         ids: dict[str, SessionId] = {}
+        texts: dict[str, str] = {}
         for name, session, value in self._database.execute("SELECT name, session_id, value FROM cursor"):
-            self._receipts[sys.intern(name)][ids.setdefault(session, SessionId(session))] = value
+            self._receipts[sys.intern(name)][ids.setdefault(session, SessionId(session))] = texts.setdefault(
+                value, value
+            )
 
 
 def _connect(path: Path, patience: float) -> sqlite3.Connection:
