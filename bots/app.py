@@ -218,9 +218,11 @@ async def _served(
     front = Front(partial(build, access), health, settings.ishiki_data_dir, access)
     web = WebServer(front, settings.ishiki_http_host, settings.ishiki_http_port)
     await web.start()
-    front.prepare()
     try:
-        yield web
+        async with asyncio.TaskGroup() as owner:  # an API that cannot be built ends the program
+            preparing = owner.create_task(front.prepare(), name="api soon")
+            yield web
+            preparing.cancel()
     finally:
         await web.stop()
 

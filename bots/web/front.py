@@ -37,16 +37,14 @@ class Front:
         page = scope["type"] == "http" and scope["method"] == "GET" and scope["path"] in self._pages
         await (self._health if page else await self._api())(scope, receive, send)
 
-    def prepare(self) -> None:
-        """Have the API built soon, so that the first who asks for it does not wait."""
-        asyncio.get_running_loop().call_later(SOON, self._begin)
-
-    def _begin(self) -> asyncio.Task[ASGIApp]:
-        self._building = self._building or asyncio.create_task(asyncio.to_thread(self._build), name="api")
-        return self._building
+    async def prepare(self) -> None:
+        """Have the API built soon, so that the first who asks for it does not wait. Raises what ``build`` raises."""
+        await asyncio.sleep(SOON)
+        await self._api()
 
     async def _api(self) -> ASGIApp:
-        return await asyncio.shield(self._begin())
+        self._building = self._building or asyncio.create_task(asyncio.to_thread(self._build), name="api")
+        return await asyncio.shield(self._building)
 
     async def _tell(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = await self._pages[scope["path"]]()
