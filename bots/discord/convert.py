@@ -12,7 +12,7 @@ import discord
 from msgspec.structs import replace as changed
 
 from bots.discord.cards import Read, components_in_words, embed_in_words, poll_in_words
-from bots.discord.markdown import Names, is_plain, read_markdown
+from bots.discord.markdown import Names, read_markdown
 from bots.discord.media import Source, files_of, media_of
 from bots.discord.notices import PLAIN_TYPES, notice
 from bots.discord.people import Me, author_of
@@ -236,8 +236,6 @@ def _reader(message: discord.Message, veil: Veil) -> Read:
 
     def read(text: str) -> list[Node]:
         shown = veil.over(text)
-        if is_plain(shown):
-            return [shown] if shown else []
         return read_markdown(shown, _names(message) if "<" in shown else Names(everyone=message.mention_everyone))
 
     return read

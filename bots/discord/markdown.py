@@ -17,26 +17,22 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FENCE: Final = 3
 """Backticks from which on code is a block."""
 
-_PLAIN: Final = r"[^\\`<@\[*_~|h]*+(?:h(?!ttps?://)[^\\`<@\[*_~|h]*+)*+"
-"""A run in which no token begins."""
-_ALL_PLAIN: Final = re.compile(_PLAIN)
+# Each alternative begins with one certain character, so that `search` passes over all others without a try. What bears
+# no name is a style.
 _TOKEN: Final = re.compile(
-    rf"(?P<plain>{_PLAIN})"
-    r"(?:\\(?P<escaped>[!-/:-@\[-`{-~])"
-    r"|(?P<ticks>`+)"
+    r"\\(?P<escaped>[!-/:-@\[-`{-~])"
+    r"|`(?P<ticks>`*+)"
     r"|<@!?(?P<user>\d{1,20})>"
     r"|<@&(?P<role>\d{1,20})>"
     r"|<#(?P<channel>\d{1,20})>"
     r"|<a?:(?P<emoji>\w{1,64}):(?P<emoji_id>\d{1,20})>"
     r"|<t:(?P<time>-?\d{1,17})(?::[A-Za-z])?>"
     r"|<(?P<command>/[^:<>\n]{1,100}):\d{1,20}>"
-    r"|(?P<everyone>@(?:everyone|here)\b)"
+    r"|@(?P<everyone>everyone|here)\b"
     r"|<(?P<bracketed>https?://[^\s<>]++)>"
-    r"|(?P<address>https?://[^\s<>*|~`\\]++)"
+    r"|h(?P<address>ttps?://[^\s<>*|~`\\]++)"
     r"|\[(?P<shown>[^\[\]\n]++)\]\(<?(?P<target>https?://[^\s<>()]++)>?\)"
-    r"|(?P<style>\*+|_+|~~|\|\|)"
-    r"|(?P<other>.))?",
-    re.DOTALL,
+    r"|\*\**+|__*+|~~|\|\|"
 )
 _TICKS: Final = re.compile("`+")
 _LANGUAGE: Final = re.compile(r"([A-Za-z0-9_+.#-]{1,32}+)\n")
@@ -55,18 +51,13 @@ class Names(NamedTuple):
     everyone: bool = False
 
 
-def is_plain(text: str) -> bool:
-    """Whether a text, as most are, is no more than it seems: `read_markdown` gives it back as it is."""
-    return not _may_quote(text) and _ALL_PLAIN.fullmatch(text) is not None
-
-
 def read_markdown(text: str, names: Names) -> list[Node]:
     """The nodes of a text. Code is literal, lines behind ``> `` and all behind ``>>> `` are ``<quote>``."""
     if not _may_quote(text):
-        return _Inline(text, names).read()
+        return _inline(text, names)
     nodes: list[Node] = []
     for quoted, piece in _blocks(text):
-        inline = _Inline(piece, names).read()
+        inline = _inline(piece, names)
         nodes.extend([Element("quote", {}, tuple(inline))] if quoted else inline)
     return joined(nodes)
 
@@ -116,6 +107,14 @@ def _code_blocks(text: str) -> list[tuple[int, int]]:
     return [(opening.start(), closing.end()) for opening, closing in zip(fences[::2], fences[1::2], strict=False)]
 
 
+def _inline(text: str, names: Names, *, links: bool = True) -> list[Node]:
+    """The nodes of a piece of text without quotes; most are no more than they seem."""
+    token = _TOKEN.search(text)
+    if token is None:
+        return [text] if text else []
+    return _Inline(text, names, links=links).read(token)
+
+
 class _Inline:
     """One piece of text without quotes.
 
@@ -123,22 +122,22 @@ class _Inline:
     style is open at most once, so there are never more of them than there are styles.
     """
 
-    def __init__(self, text: str, names: Names, *, links: bool = True) -> None:
+    def __init__(self, text: str, names: Names, *, links: bool) -> None:
         self._text = text
         self._names = names
         self._links = links
         self._nodes: list[Node] = []
         self._open = {"": self._nodes}
-        self._runs: dict[int, list[int]] = {}
-        for run in _TICKS.finditer(text):
-            self._runs.setdefault(len(run[0]), []).append(run.start())
+        self._runs: dict[int, list[int]] | None = None
 
-    def read(self) -> list[Node]:
+    def read(self, token: re.Match[str] | None) -> list[Node]:
+        """``token`` is the first one."""
         position = 0
-        while (token := _TOKEN.match(self._text, position)) is not None and token.end() > position:
-            if plain := token["plain"]:
-                self._nodes.append(plain)
-            position = self._take(token, token.end("plain"))
+        while token is not None:
+            self._add(self._text[position : token.start()])
+            position = self._take(token)
+            token = _TOKEN.search(self._text, position)
+        self._add(self._text[position:])
         while len(self._open) > 1:
             self._leave_unclosed()
         return joined(self._nodes)
@@ -147,27 +146,23 @@ class _Inline:
         if node:
             self._nodes.append(node)
 
-    def _take(self, token: re.Match[str], start: int) -> int:
-        """Add what a token that begins at ``start`` stands for; returns where to read on."""
-        kind, end = token.lastgroup or "", token.end()
+    def _take(self, token: re.Match[str]) -> int:
+        """Add what a token stands for; returns where to read on."""
+        kind, (start, end) = token.lastgroup, token.span()
         match kind:
-            case "plain":
-                pass
+            case None:
+                for marker in self._markers(token[0]):
+                    self._take_style(marker, start, end)
             case "ticks":
                 return self._take_code(start, end)
-            case "style":
-                for marker in self._markers(token["style"]):
-                    self._take_style(marker, start, end)
             case "target" if self._links:
-                shown = _Inline(token["shown"], self._names, links=False).read()
-                self._add(Element("a", {"href": token["target"]}, tuple(shown)))
-            case "target":
-                self._add(self._text[start:end])
+                self._add(Element("a", {"href": token["target"]}, tuple(_inline(token["shown"], self._names, links=False))))
             case _:
-                self._add(self._entity(kind, token[kind], token))
+                self._add(self._entity(kind, token))
         return end
 
-    def _entity(self, kind: str, value: str, token: re.Match[str]) -> Node:  # noqa: PLR0911 - a line for each token
+    def _entity(self, kind: str, token: re.Match[str]) -> Node:  # noqa: PLR0911 - a line for each token
+        value = token[kind]
         match kind:
             case "user":
                 return _named("at", "id", value, self._names.users)
@@ -180,14 +175,16 @@ class _Inline:
             case "everyone" if self._names.everyone:
                 return Element("at", {"type": "all"})
             case "time":
-                return _moment(value) or token[0][len(token["plain"]) :]
-            case _:
+                return _moment(value) or token[0]
+            case "escaped" | "command" | "bracketed":
                 return value
+            case _:
+                return token[0]
 
     def _take_code(self, opening: int, start: int) -> int:
         """Code begins at ``start``, behind the backticks at ``opening``."""
         size = start - opening
-        runs = self._runs.get(size, [])
+        runs = self._ticks().get(size, [])
         index = bisect_left(runs, start)
         if index == len(runs):
             self._add(self._text[opening:start])
@@ -203,6 +200,14 @@ class _Inline:
         else:
             self._add(self._text[opening:end])
         return end
+
+    def _ticks(self) -> dict[int, list[int]]:
+        """Where runs of backticks begin, by their length."""
+        if self._runs is None:
+            self._runs = {}
+            for run in _TICKS.finditer(self._text):
+                self._runs.setdefault(len(run[0]), []).append(run.start())
+        return self._runs
 
     def _markers(self, run: str) -> list[str]:
         """A run of ``*`` or ``_`` as styles: three are two of them, the one that is open inside ends first."""

@@ -11,15 +11,16 @@ few thousand `<`.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 MAX_DEPTH: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(Struct, frozen=True):
     """One element. An attribute without a value (`<message forward>`) is `True`.
 
     `attributes` are named in lower-case words joined by `-`, and are not changed after construction.

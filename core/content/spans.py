@@ -2,8 +2,10 @@
 
 import heapq
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from core.content.markup import MAX_DEPTH, Element, Node
 
@@ -11,8 +13,7 @@ from core.content.markup import MAX_DEPTH, Element, Node
 _REPLACING: Final = frozenset({"at", "sharp", "emoji", "img", "audio", "video", "file"})
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Code points `start` to `end` (exclusive) of a text are one element.
 
     An `<at>`, `<sharp>`, `<emoji>` or media span replaces the text it covers; every other one holds it.
