@@ -8,6 +8,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import discord
@@ -97,6 +98,17 @@ class Connection(discord.Client):
         self._payload: Mapping[str, Any] = {}
         self._silent_since: float | None = time.monotonic()
         self._servers_untold = False
+        self._tells: Mapping[str, Callable[..., None]] = {
+            "message": self._tell_message,
+            "raw_message_edit": self._tell_edit,
+            "raw_message_delete": ear.on_raw_message_delete,
+            "raw_bulk_message_delete": self._tell_bulk_delete,
+            "interaction": ear.on_interaction,
+            "connect": partial(self._tell_connect, anew=True),
+            "resumed": partial(self._tell_connect, anew=False),
+            "ready": self._tell_servers,  # those that are not told of by now are out of order
+            "disconnect": self._tell_disconnect,
+        }
         # The table of parsers that the gateway looks into for each event. Parsing is the last thing done with one: its
         # number is noted and the heartbeat counted by then, so leaving out one event leaves the connection sound.
         parsers = self._connection.parsers
@@ -108,30 +120,11 @@ class Connection(discord.Client):
         """Seconds since the login began or the connection was lost; 0 while it stands."""
         return 0.0 if self._silent_since is None else time.monotonic() - self._silent_since
 
-    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - the library's own
-        match event, args:
-            case "message", (discord.Message() as message,):
-                self._ear.on_message(message, sent_at=_sent_at(self._payload))
-            case "raw_message_edit", (discord.RawMessageUpdateEvent() as edited,):
-                self._ear.on_raw_message_edit(edited.message, sent_at=_sent_at(self._payload))
-            case "raw_message_delete", (discord.RawMessageDeleteEvent() as deleted,):
-                self._ear.on_raw_message_delete(deleted)
-            case "raw_bulk_message_delete", (discord.RawBulkMessageDeleteEvent() as deleted,):
-                self._ear.on_raw_bulk_message_delete(deleted, [int(message) for message in self._payload["ids"]])
-            case "interaction", (discord.Interaction() as interaction,):
-                self._ear.on_interaction(interaction)
-            case "connect" | "resumed", _:
-                self._silent_since = None
-                self._servers_untold = event == "connect"
-                self._ear.on_connect(anew=self._servers_untold)
-            case "ready", _:  # those that are not told of by now are out of order
-                self._tell_servers()
-            case "disconnect", _:
-                self._silent_since = self._silent_since or time.monotonic()
-                self._ear.on_disconnect()
-            case _:
-                pass
-        super().dispatch(event, *args, **kwargs)
+    def dispatch(self, event: str, /, *args: Any, **_more: Any) -> None:  # noqa: ANN401 - the library's own
+        """Tell the ear. Nothing goes on from here: no coroutine ``on_…`` is defined, and nothing is waited for."""
+        tell = self._tells.get(event)
+        if tell is not None:
+            tell(*args)
 
     def told(self, channel: "MessageableChannel", payload: Mapping[str, Any]) -> "Told | None":
         """A message that was asked for; None where it cannot be read, which is told as of an event."""
@@ -142,6 +135,24 @@ class Connection(discord.Client):
         except Exception as error:  # noqa: BLE001 - one message must not hide those beside it
             self._ear.on_unread("history", error)
             return None
+
+    def _tell_message(self, message: discord.Message) -> None:
+        self._ear.on_message(message, sent_at=_sent_at(self._payload))
+
+    def _tell_edit(self, edited: discord.RawMessageUpdateEvent) -> None:
+        self._ear.on_raw_message_edit(edited.message, sent_at=_sent_at(self._payload))
+
+    def _tell_bulk_delete(self, deleted: discord.RawBulkMessageDeleteEvent) -> None:
+        self._ear.on_raw_bulk_message_delete(deleted, [int(message) for message in self._payload["ids"]])
+
+    def _tell_connect(self, *, anew: bool) -> None:
+        self._silent_since = None
+        self._servers_untold = anew
+        self._ear.on_connect(anew=anew)
+
+    def _tell_disconnect(self) -> None:
+        self._silent_since = self._silent_since or time.monotonic()
+        self._ear.on_disconnect()
 
     def _tell_servers(self) -> None:
         if self._servers_untold:

@@ -37,10 +37,12 @@ _EMPTY: Final = "[an empty message]"
 _REPLIES: Final = PLAIN_TYPES - {discord.MessageType.default}
 
 
-def message_created(message: discord.Message, *, me: Me, veil: Veil, sent_at: int | None = None) -> Said:
+def message_created(
+    message: discord.Message, *, me: Me, veil: Veil, sent_at: int | None = None, known_only: bool = False
+) -> Said:
     """A message as Discord shows it now, for a new one and for an edited one alike.
 
-    ``sent_at`` is the payload's time in ms, which the library does not keep; its id tells it too.
+    ``sent_at`` is the payload's time in ms, which the library does not keep; its id tells it too. ``known_only`` as in `Said`.
     """
     guild = _guild_id(message)
     files = _files(message, veil)
@@ -61,6 +63,7 @@ def message_created(message: discord.Message, *, me: Me, veil: Veil, sent_at: in
         ),
         media=tuple([file.media for shown in files for file in shown]),
         edited_at=None if message.edited_at is None else milliseconds(message.edited_at),
+        known_only=known_only,
     )
 
 

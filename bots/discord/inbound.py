@@ -16,7 +16,7 @@ from bots.discord.convert import Deletion, session_of_deletion
 from bots.discord.inbox import MOST_WAITING, Inbox
 from bots.discord.media import session_of
 from bots.discord.outbound import Links, Outbound
-from bots.discord.people import Me
+from bots.discord.people import Me, me_of
 from bots.discord.reading import INTENT, Reader
 from bots.discord.veil import Veil
 from core.access import AllowRules
@@ -25,7 +25,7 @@ from core.chat.port import Chat
 from core.confirmations.press import Answers
 from core.errors import TokenRefused
 from core.health import Health, Troubles
-from core.ids import ChannelId, MessageId, SessionId, UserId, channel_of, platform_of
+from core.ids import ChannelId, MessageId, SessionId, channel_of, platform_of
 from core.sessions.directory import Sessions
 from core.sessions.facts import Fact
 
@@ -200,7 +200,7 @@ class Inbound:
     def _me(self) -> Me:
         assert self._connection is not None
         assert self._connection.user is not None
-        return Me(id=UserId(str(self._connection.user.id)))
+        return me_of(self._connection.user.id)
 
     def _client(self) -> discord.Client | None:
         """The client, while it can be used."""

@@ -35,8 +35,9 @@ def files_of(message: discord.Message) -> tuple[Source, ...]:
 
 def media_of(source: Source, message: discord.Message, veil: Veil) -> list[Shown]:
     """The files of a message, or of the snapshot that it forwards, in their order."""
-    attachments = [_attachment(attachment, message, veil) for attachment in source.attachments]
-    return [show(file) for file in attachments + [_sticker(sticker, message, veil) for sticker in source.stickers]]
+    shown = [show(_attachment(attachment, message, veil)) for attachment in source.attachments]
+    shown += [show(_sticker(sticker, message, veil)) for sticker in source.stickers]
+    return shown
 
 
 def links_of(message: discord.Message, hosts: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Who is who at Discord: ourselves, and people."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import discord
 
@@ -14,6 +15,12 @@ class Me:
     """Who we are at Discord, from READY."""
 
     id: UserId
+
+
+@lru_cache(maxsize=8)
+def me_of(number: int) -> Me:
+    """Us, by the number that READY tells: asked for with everything that happens."""
+    return Me(id=UserId(str(number)))
 
 
 def author_of(who: discord.User | discord.Member, veil: Veil) -> Author:

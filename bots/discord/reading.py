@@ -53,16 +53,16 @@ class Reader:
 
     def read_message(self, message: discord.Message, me: Me, *, sent_at: int | None, edited: bool) -> list[Said]:
         """What a message comes to; nothing where it is our own or not let in. ``sent_at`` as in `message_created`."""
-        place, session = convert.visit(message), session_of(message)
+        place = convert.visit(message)
         known_only = not self._rules.admit(place)
         # What an excluded chat takes back is taken back; what it says anew is not heard.
-        may_change = edited and not self._rules.excludes(place) and self._may_change(session)
+        may_change = edited and not self._rules.excludes(place) and self._may_change(session_of(message))
         if convert.is_own(message, me=me) or (known_only and not may_change):
             return []
-        fact = convert.message_created(message, me=me, veil=self._veil, sent_at=sent_at)
+        fact = convert.message_created(message, me=me, veil=self._veil, sent_at=sent_at, known_only=known_only)
         self._links.remember(message)
         self._doubt_intent(message)
-        return [changed(fact, known_only=known_only)]
+        return [fact]
 
     def read_deletion(self, event: Deletion, order: Iterable[int], me: Me, *, parent: ChannelId | None) -> list[Fact]:
         """What a deletion comes to; ``order`` and ``parent`` as in `messages_deleted` and `visit_of_deletion`."""

@@ -72,14 +72,10 @@ def joined(nodes: Iterable[Node]) -> list[Node]:
 
 
 def _written(element: Element) -> str:
-    attributes = "".join([_attribute(name, value) for name, value in element.attributes.items()])
-    if not element.children:
-        return f"<{element.tag}{attributes}/>"
-    return f"<{element.tag}{attributes}>{render(element.children)}</{element.tag}>"
-
-
-def _attribute(name: str, value: str | Literal[True]) -> str:
-    return f" {_spelled(name)}" if value is True else f' {_spelled(name)}="{escape_attribute(value)}"'
+    opening = tag = element.tag
+    for name, value in element.attributes.items():
+        opening += f" {_spelled(name)}" if value is True else f' {_spelled(name)}="{escape_attribute(value)}"'
+    return f"<{opening}>{render(element.children)}</{tag}>" if element.children else f"<{opening}/>"
 
 
 _SPELLED: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")

@@ -28,12 +28,14 @@ def plain_text(content: str | Iterable[Node]) -> str:
 
 
 def has_words(nodes: Iterable[Node]) -> bool:
-    """Whether there is anything but blanks in their `plain_text`."""
+    """Whether there is anything but blanks in their `plain_text`. Text tells it at once, and most nodes are text."""
+    elements: list[Node] = []
     for node in nodes:
-        text = node if isinstance(node, str) else plain_text([node])
-        if text and not text.isspace():
+        if not isinstance(node, str):
+            elements.append(node)
+        elif node and not node.isspace():
             return True
-    return False
+    return any(plain_text([element]).strip() for element in elements)
 
 
 def mentions(content: str | Iterable[Node]) -> frozenset[str]:
