@@ -16,6 +16,7 @@ import yarl
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
+from bots.discord.objects import Spoken, ordinary
 from bots.discord.payloads import completed
 from core.clock import milliseconds
 
@@ -136,6 +137,16 @@ class Connection(discord.Client):
             self._ear.on_unread("history", error)
             return None
 
+    def _told_ordinary(self, payload: Any) -> bool:  # noqa: ANN401 - JSON from outside
+        """Tell of a message that is made without the library; whether it was one."""
+        message = ordinary(payload, self.get_guild, self._connection)
+        if message is None:
+            return False
+        self._ear.on_message(message, sent_at=_sent_at(payload))
+        if isinstance(message.channel, Spoken):
+            message.channel.last_message_id = message.id
+        return True
+
     def _tell_message(self, message: discord.Message) -> None:
         self._ear.on_message(message, sent_at=_sent_at(self._payload))
 
@@ -166,6 +177,8 @@ class Connection(discord.Client):
             try:
                 if kind == "MESSAGE_UPDATE" and not payload.get("edited_timestamp"):
                     return  # a preview, a pin, a flag, a thread: nobody edited anything
+                if kind == "MESSAGE_CREATE" and self._told_ordinary(payload):
+                    return
                 self._payload = whole = completed(kind, payload)
                 parse(whole)
                 if kind in _TELLS_SERVERS and not any(guild.unavailable for guild in self.guilds):
