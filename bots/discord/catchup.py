@@ -15,10 +15,11 @@ import discord
 import structlog
 
 from bots.discord.connection import Connection
-from bots.discord.convert import Readable, Spoken, visit_of_channel
+from bots.discord.convert import Readable, visit_of_channel
 from bots.discord.gaps import Gaps, Gone, OnUnread, Summary
 from bots.discord.history import History, Parent, archived_threads, find_channel
 from bots.discord.inbox import Inbox
+from bots.discord.objects import Spoken
 from bots.discord.people import Me
 from bots.discord.reading import Reader
 from bots.discord.since import Since, start_of

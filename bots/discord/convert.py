@@ -6,6 +6,7 @@ a payload lacks ``author``, ``mentions``, ``mention_roles`` or ``components``, t
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import discord
@@ -15,6 +16,7 @@ from bots.discord.cards import Read, components_in_words, embed_in_words, poll_i
 from bots.discord.markdown import Names, read_markdown
 from bots.discord.media import Source, files_of, media_of
 from bots.discord.notices import PLAIN_TYPES, notice
+from bots.discord.objects import Spoken
 from bots.discord.people import Me, author_of
 from bots.discord.veil import Veil
 from core.access import Visit
@@ -27,8 +29,6 @@ from core.sessions.facts import Retracted, Said
 
 Deletion: TypeAlias = discord.RawMessageDeleteEvent | discord.RawBulkMessageDeleteEvent
 
-Spoken: TypeAlias = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | discord.Thread
-"""What holds messages on a server."""
 Readable: TypeAlias = Spoken | discord.DMChannel | discord.GroupChannel
 """What holds messages."""
 
@@ -42,9 +42,10 @@ def message_created(
 ) -> Said:
     """A message as Discord shows it now, for a new one and for an edited one alike.
 
-    ``sent_at`` is the payload's time in ms, which the library does not keep; its id tells it too. ``known_only`` as in `Said`.
+    ``sent_at`` is the payload's time in ms, which the library does not keep; its id tells it too. ``known_only`` is
+    that of `Said`.
     """
-    guild = _guild_id(message)
+    guild = _guild(message)
     files = _files(message, veil)
     return Said(
         message=MessageCreated(
@@ -56,7 +57,7 @@ def message_created(
             content=veil.over(render(_content(message, files, veil))),
             is_direct=guild is None,
             user=_author(message, veil),
-            guild_id=guild,
+            guild_id=None if guild is None else str(guild),
             quote=_quote(message, veil),
             forward=_forward(message),
             via=_via(message),
@@ -99,12 +100,22 @@ def visit(message: discord.Message) -> Visit:
     """Where a message was written, and by whom."""
     channel = message.channel
     author = getattr(message, "author", None)
-    guild = _guild_id(message)
+    return _visit(
+        channel.id,
+        channel.parent_id if isinstance(channel, discord.Thread) else None,
+        _guild(message),
+        None if author is None else author.id,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _visit(channel: int, parent: int | None, guild: int | None, user: int | None) -> Visit:
+    """Nearly always the same people speak in the same places."""
     return Visit(
-        channel=_channel_id(message),
-        parent=ChannelId(str(channel.parent_id)) if isinstance(channel, discord.Thread) else None,
-        guild=guild,
-        user=None if author is None else UserId(str(author.id)),
+        channel=ChannelId(str(channel)),
+        parent=None if parent is None else ChannelId(str(parent)),
+        guild=None if guild is None else str(guild),
+        user=None if user is None else UserId(str(user)),
         direct=guild is None,
     )
 
@@ -157,7 +168,7 @@ def is_hidden(message: discord.Message) -> bool:
     """Whether somebody wrote something that Discord keeps from us, for want of the Message Content intent."""
     return (
         message.type in PLAIN_TYPES
-        and _guild_id(message) is not None
+        and _guild(message) is not None
         and not (message.content or message.stickers or message.message_snapshots or message.flags.loading)
         and not (message.attachments or message.embeds or message.poll or message.activity)
         and not getattr(message, "components", ())
@@ -268,12 +279,12 @@ def _channel_id(message: discord.Message) -> ChannelId:
     return ChannelId(str(message.channel.id))
 
 
-def _guild_id(message: discord.Message) -> str | None:
-    """The server, also one of which the library knows nothing but the number."""
+def _guild(message: discord.Message) -> int | None:
+    """The server's number, also of one of which the library knows nothing else."""
     channel = message.channel
     if isinstance(channel, discord.PartialMessageable):
-        return None if channel.guild_id is None else str(channel.guild_id)
-    return None if message.guild is None else str(message.guild.id)
+        return channel.guild_id
+    return None if message.guild is None else message.guild.id
 
 
 def _author(message: discord.Message, veil: Veil) -> Author:

@@ -151,12 +151,15 @@ class _Inline:
         kind, (start, end) = token.lastgroup, token.span()
         match kind:
             case None:
-                for marker in self._markers(token[0]):
+                run = token[0]
+                for marker in (run,) if run in _TAGS else self._markers(run):
                     self._take_style(marker, start, end)
             case "ticks":
                 return self._take_code(start, end)
             case "target" if self._links:
-                self._add(Element("a", {"href": token["target"]}, tuple(_inline(token["shown"], self._names, links=False))))
+                self._add(
+                    Element("a", {"href": token["target"]}, tuple(_inline(token["shown"], self._names, links=False)))
+                )
             case _:
                 self._add(self._entity(kind, token))
         return end
@@ -212,8 +215,6 @@ class _Inline:
     def _markers(self, run: str) -> list[str]:
         """A run of ``*`` or ``_`` as styles: three are two of them, the one that is open inside ends first."""
         single = run[0]
-        if run in _TAGS:
-            return [run]
         if len(run) != 3:
             return [run]  # no style has it: text
         inside = next((marker for marker in reversed(self._open) if marker.startswith(single)), "")
@@ -231,7 +232,7 @@ class _Inline:
         elif marker in _TAGS and after and (loose or not (after.isspace() or (marker == "_" and _is_word(before)))):
             self._nodes = self._open[marker] = []
             return
-        self._add(marker)
+        self._nodes.append(marker)
 
     def _close(self, marker: str) -> None:
         while next(reversed(self._open)) != marker:

@@ -47,6 +47,8 @@ class Links:
         self._urls: OrderedDict[tuple[int, int, str], str] = OrderedDict()
 
     def remember(self, message: discord.Message) -> None:
+        if not (message.attachments or message.stickers or message.message_snapshots):
+            return
         for file, url in links_of(message, self._hosts):
             key = (message.channel.id, message.id, file)
             self._urls[key] = url

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Final
 
 import discord
@@ -43,6 +44,7 @@ class Reader:
         holds: Callable[[SessionId], bool],
     ) -> None:
         self._rules = rules
+        self._admits = lru_cache(maxsize=4096)(rules.admit)  # nearly always the same people in the same places
         self._sessions = sessions
         self._veil = veil
         self._links = links
@@ -54,7 +56,7 @@ class Reader:
     def read_message(self, message: discord.Message, me: Me, *, sent_at: int | None, edited: bool) -> list[Said]:
         """What a message comes to; nothing where it is our own or not let in. ``sent_at`` as in `message_created`."""
         place = convert.visit(message)
-        known_only = not self._rules.admit(place)
+        known_only = not self._admits(place)
         # What an excluded chat takes back is taken back; what it says anew is not heard.
         may_change = edited and not self._rules.excludes(place) and self._may_change(session_of(message))
         if convert.is_own(message, me=me) or (known_only and not may_change):
