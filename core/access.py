@@ -46,7 +46,7 @@ class AllowRules:
 
     def excludes(self, visit: Visit) -> bool:
         """Whether a rule keeps this out whatever else is said for it, pairing included."""
-        return not self.excluding.isdisjoint({*_names(visit), visit.channel})
+        return bool(self.excluding) and not self.excluding.isdisjoint({*_names(visit), visit.channel})
 
     def admit(self, visit: Visit) -> bool:
         """Whether a rule lets this in and none keeps it out."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace as changed
 from bots.telegram.cards import Read, cards_of
 from bots.telegram.entities import read_entities
 from bots.telegram.media import media_of
-from bots.telegram.notices import notice
+from bots.telegram.notices import is_notice, notice
 from bots.telegram.people import Me, author_of, name_of, place_of
 from bots.telegram.veil import Veil
 from core.access import Visit
@@ -133,8 +133,10 @@ def _content(message: telegram.Message, files: Sequence[Shown], me: Me, veil: Ve
 
 
 def _notice(message: telegram.Message, me: Me, veil: Veil) -> list[Node]:
-    who = name_of(_sender(message)) or "somebody"
     pinned = message.pinned_message
+    if pinned is None and not is_notice(message):
+        return []
+    who = name_of(_sender(message)) or "somebody"
     if pinned is None:
         return [notice(message, who=who)]
     if isinstance(pinned, telegram.Message):

@@ -28,7 +28,7 @@ _LINKS: Final = ("http://", "https://", "mailto:", "tg://")
 
 def read_entities(text: str, entities: Sequence[telegram.MessageEntity] | None, me: Me) -> list[Node]:
     """The nodes of a text, in time linear in it. Entities are cut to the text, and never within a character."""
-    if not entities:
+    if not entities or not text:
         return [text] if text else []
     points = _points(text)
     last = len(points) - 1
@@ -38,7 +38,7 @@ def read_entities(text: str, entities: Sequence[telegram.MessageEntity] | None, 
         end = points[min(max(entity.offset + entity.length, 0), last)]
         if start < end and (span := _span(entity, start, end, text[start:end], me)) is not None:
             spans.append(span)
-    return joined(nest(text, spans))
+    return joined(nest(text, spans)) if spans else [text]
 
 
 def _points(text: str) -> Sequence[int]:

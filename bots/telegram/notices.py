@@ -1,6 +1,7 @@
 """What Telegram itself says in a chat, its service messages, in neutral English (Bot API, Message)."""
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Final
 
 import telegram
@@ -45,6 +46,33 @@ _WORDS: Final[Mapping[str, str]] = {
     "poll_option_added": "{who} added an answer to a poll: {it.option_text}",
     "poll_option_deleted": "{who} removed an answer from a poll: {it.option_text}",
 }
+_OTHERS: Final = (
+    "new_chat_members",
+    "left_chat_member",
+    "video_chat_participants_invited",
+    "users_shared",
+    "chat_shared",
+    "chat_owner_left",
+    "chat_owner_changed",
+    "managed_bot_created",
+    "successful_payment",
+    "refunded_payment",
+    "gift",
+    "suggested_post_declined",
+    "checklist_tasks_added",
+    "checklist_tasks_done",
+    "video_chat_scheduled",
+    "proximity_alert_triggered",
+    "forum_topic_edited",
+)
+"""The members that take more than words."""
+_TOLD: Final = attrgetter(*_WORDS, *_OTHERS)
+"""All of them with one look, as nearly every message has none."""
+
+
+def is_notice(message: telegram.Message) -> bool:
+    """Whether a message says anything that nobody wrote."""
+    return any(_TOLD(message))
 
 
 def notice(message: telegram.Message, *, who: str) -> str:

@@ -35,8 +35,8 @@ def place_of(chat: telegram.Chat, veil: Veil) -> Place:
 def name_of(who: telegram.User | telegram.Chat | telegram.SharedUser) -> str:
     """Title, else first and last name, else username; empty if there is none of them."""
     title = (getattr(who, "title", None) or "").strip()
-    full = " ".join(part for part in ((who.first_name or "").strip(), (who.last_name or "").strip()) if part)
-    return title or full or (who.username or "").strip()
+    first, last = (who.first_name or "").strip(), (who.last_name or "").strip()
+    return title or f"{first} {last}".strip() or (who.username or "").strip()
 
 
 def names_of(people: Iterable[telegram.User | telegram.Chat | telegram.SharedUser]) -> str:

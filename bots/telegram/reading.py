@@ -88,7 +88,7 @@ class Reader:
                 continue
             try:
                 self._note_move(update, batch)
-                facts = self._facts(kind_of(raw), update, sessions, me)
+                facts = self._facts(raw, update, sessions, me)
             except Exception as error:  # noqa: BLE001 - one update that cannot be read must not hold up the others
                 self._leave_out(raw, error, batch)
             else:
@@ -98,7 +98,7 @@ class Reader:
         return batch
 
     def _facts(
-        self, kind: str, update: telegram.Update, sessions: set[SessionId], me: Me
+        self, raw: object, update: telegram.Update, sessions: set[SessionId], me: Me
     ) -> list[tuple[SessionId, Said | Retracted]]:
         """What one update says; ``sessions`` are about to be made by those before it."""
         message = update.message or update.channel_post or update.business_message
@@ -117,12 +117,13 @@ class Reader:
         else:
             if business is not None:
                 self._businesses[business.id] = business.is_enabled
-            elif kind not in SILENT:
+            elif (kind := kind_of(raw)) not in SILENT:
                 self._unread[kind] += 1
             return []
         if self._admits(place):
             return [(session, fact) for fact in facts]
         # What an excluded chat takes back is taken back; what it says anew is not heard.
+        kind = kind_of(raw)
         may_change = kind == DELETIONS or (kind in EDITS and not self.excludes(place))
         if may_change and self._may_change(session, sessions):
             return [(session, changed(fact, known_only=True)) for fact in facts]
