@@ -84,6 +84,8 @@ class App:
     gateway: Gateway
     doors: dict[Platform, Door]
     web: WebServer
+    preparing: asyncio.Task[None]
+    """Ends only with what keeps the API from being built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +185,8 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
                 access=access,
             )
 
-        web = await stack.enter_async_context(_served(settings, health, api))
-        yield App(sessions, gateway, {name: door for name, (door, _) in doors.items()}, web)
+        web, preparing = await stack.enter_async_context(_served(settings, health, api))
+        yield App(sessions, gateway, {name: door for name, (door, _) in doors.items()}, web, preparing)
 
 
 @asynccontextmanager
@@ -207,8 +209,8 @@ async def _kept(folder: Path) -> AsyncGenerator[Kept]:
 @asynccontextmanager
 async def _served(
     settings: Settings, health: Sequence[Health], build: Callable[[Access], ASGIApp]
-) -> AsyncGenerator[WebServer]:
-    """Our HTTP API, as ``build`` makes it. Raises `AddressTaken`."""
+) -> AsyncGenerator[tuple[WebServer, asyncio.Task[None]]]:
+    """Our HTTP API, as ``build`` makes it, and who sees to it that it does. Raises `AddressTaken`."""
     access = Access(
         host=settings.ishiki_http_host,
         token=_secret(settings.ishiki_http_token),
@@ -218,12 +220,11 @@ async def _served(
     front = Front(partial(build, access), health, settings.ishiki_data_dir, access)
     web = WebServer(front, settings.ishiki_http_host, settings.ishiki_http_port)
     await web.start()
+    preparing = asyncio.create_task(front.prepare(), name="api soon")
     try:
-        async with asyncio.TaskGroup() as owner:  # an API that cannot be built ends the program
-            preparing = owner.create_task(front.prepare(), name="api soon")
-            yield web
-            preparing.cancel()
+        yield web, preparing
     finally:
+        preparing.cancel()
         await web.stop()
 
 
@@ -325,7 +326,7 @@ async def serve(settings: Settings, stop: asyncio.Event, ready: Callable[[App], 
         if ready is not None:
             ready(app)
         try:
-            ended, _ = await asyncio.wait({*doors, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            ended, _ = await asyncio.wait({*doors, stopped, app.preparing}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopped.cancel()
             await _wind_down(app, doors)

@@ -38,9 +38,10 @@ class Front:
         await (self._health if page else await self._api())(scope, receive, send)
 
     async def prepare(self) -> None:
-        """Have the API built soon, so that the first who asks for it does not wait. Raises what ``build`` raises."""
+        """Have the API built soon, so that the first who asks for it does not wait. Ends only with what that raises."""
         await asyncio.sleep(SOON)
         await self._api()
+        await asyncio.get_running_loop().create_future()
 
     async def _api(self) -> ASGIApp:
         self._building = self._building or asyncio.create_task(asyncio.to_thread(self._build), name="api")
