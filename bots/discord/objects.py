@@ -20,6 +20,9 @@ Spoken: TypeAlias = discord.TextChannel | discord.VoiceChannel | discord.StageCh
 State: TypeAlias = ConnectionState[discord.Client]
 Json: TypeAlias = Mapping[str, Any]
 
+MADE_FOR: Final = "2.7.1"
+"""The version of the library whose attributes these are; to another one all is left."""
+
 _TYPES: Final = {type_.value: type_ for type_ in (MessageType.default, MessageType.reply)}
 _ORDINARY: Final = frozenset(
     {
@@ -32,6 +35,8 @@ _ORDINARY: Final = frozenset(
 
 def ordinary(payload: Json, server: Callable[[int], discord.Guild | None], state: State) -> discord.Message | None:
     """The message that a payload tells of; None for one that the library has to read. Changes nothing in it."""
+    if discord.__version__ != MADE_FOR:
+        return None
     try:
         guild = server(int(payload["guild_id"]))
         channel = guild and guild.get_channel_or_thread(int(payload["channel_id"]))

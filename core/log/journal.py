@@ -28,6 +28,9 @@ from core.log.recovery import Recovery, put_sidecars, sync_paths
 
 TURN_OVER_AT: Final = 32 * 1024 * 1024
 """Bytes. A turnover syncs every file that was written to since the last one; a start reads what the journal holds."""
+LULL: Final = 0.05
+"""Seconds without anything to write; then the journal is turned over at `LULL_SHARE` of its size, 1 MiB."""
+LULL_SHARE: Final = 1 / 32
 MOST_TOGETHER: Final = 256
 """Batches in one commit. Each may open one more session file, and a process may have 1024 open by default."""
 
@@ -149,7 +152,7 @@ class Journal:
         stopping = False
         while not stopping:
             group: list[Batch] = []
-            item = self._waiting.get()
+            item = self._next()
             while True:
                 if item is None:
                     stopping = True
@@ -171,6 +174,16 @@ class Journal:
                 self._turn_over()
         self._close()
 
+    def _next(self) -> Sequence[Batch] | None:
+        """What is handed over next. In a lull the journal is turned over, so that nobody has to wait for that later."""
+        much = self._turn_over_at * LULL_SHARE
+        if self._end >= much:
+            try:
+                return self._waiting.get(timeout=LULL)
+            except queue.Empty:
+                self._tidy(much)
+        return self._waiting.get()
+
     def _commit(self, group: list[Batch]) -> None:
         try:
             if self._broken:
@@ -191,11 +204,15 @@ class Journal:
             elif any(isinstance(batch.failure, OSError) and batch.failure.errno in TAKES_NOTHING for batch in group):
                 self._troubles.begin("disk", "the disk takes no new file; make room, and it goes on by itself")
         _wake(group)
+        self._tidy(self._turn_over_at)
+
+    def _tidy(self, most: float) -> None:
+        """Turn the journal over where it holds so many bytes."""
         if self._broken:
             return
         try:
             self._files.close_some()
-            if self._end >= self._turn_over_at:
+            if self._end >= most:
                 self._turn_over()
         except OSError as error:
             self._broken = True

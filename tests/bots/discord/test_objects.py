@@ -8,7 +8,7 @@ from typing import Any, cast
 import discord
 import pytest
 
-from bots.discord.objects import ordinary
+from bots.discord.objects import MADE_FOR, ordinary
 from tests.bots.discord import payloads
 from tests.bots.discord.payloads import CHANNEL, DM, GUILD, JIRO, MESSAGE, MONA, ROLE, THREAD, Library, Payload
 
@@ -54,6 +54,10 @@ EXTRAORDINARY: dict[str, Payload] = {
     | {"referenced_message": ORIGINAL | {"channel_id": "2"}},
     "a reply to what is not ordinary": REPLY | {"referenced_message": ORIGINAL | {"sticker_items": []}},
 }
+
+
+def test_they_are_made_for_the_version_that_is_installed() -> None:
+    assert discord.__version__ == MADE_FOR, "see what has changed in the library's objects, then say so"
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from core.log.file import FileLog
 from core.log.journal import Journal
 from core.log.records import Record, pack
 from tests.builders import lines_of
+from tests.conftest import Until
 from tests.core.log.disks import FailingDisk, Fault, PowerlessDisk, dies_at, fails_at
 
 SIDECAR = b'{"id":"a"}'
@@ -174,6 +175,14 @@ async def test_a_clean_stop_leaves_an_empty_journal_and_private_files(tmp_path: 
         assert (tmp_path / ".store" / "journal").stat().st_size > 0
     assert (tmp_path / ".store" / "journal").stat().st_size == 0
     assert_private(tmp_path)
+
+
+async def test_the_journal_turns_over_in_a_lull_before_it_is_full(tmp_path: Path, until: Until):
+    lines = [a_line("x", number) for number in range(4)]
+    async with running(tmp_path, turn_over_at=2000) as journal:
+        await FileLog(tmp_path / "runtimes", "dc-1", journal).append(lines)
+        await until(lambda: (tmp_path / ".store" / "journal").stat().st_size == 0)
+        assert on_disk(tmp_path, "dc-1") == lines
 
 
 async def test_the_journal_turns_over_while_lines_keep_coming(tmp_path: Path):
