@@ -107,7 +107,8 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
     Raises `FolderHeld`, `FolderUnusable`, and `AddressTaken` where our HTTP API cannot listen.
     """
     async with AsyncExitStack() as stack:
-        trust = asyncio.create_task(asyncio.to_thread(trusted))
+        trust = asyncio.create_task(asyncio.to_thread(trusted), name="trust")
+        stack.push_async_callback(asyncio.gather, trust, return_exceptions=True)  # though nobody may come to ask for it
         kept = await stack.enter_async_context(_kept(settings.ishiki_data_dir))
         store, sessions, resources, lineage = kept.store, kept.sessions, kept.resources, kept.lineage
         desk = _desk(settings, kept)

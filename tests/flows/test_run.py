@@ -91,6 +91,15 @@ async def test_a_wrong_token_ends_the_start_with_the_cure(operator: Operator) ->
     assert "Traceback" not in errors
 
 
+async def test_certificates_that_cannot_be_read_end_the_start_with_the_cure(operator: Operator) -> None:
+    nothing = str(operator.data / "none.pem")
+    code, _, errors = await operator.ishiki("run", SSL_CERT_FILE=nothing)
+    assert (code, errors.count("SSL_CERT_FILE"), "Traceback" in errors) == (2, 1, False)
+    code, _, errors = await operator.ishiki("run", SSL_CERT_FILE=nothing, ISHIKI_DATA_DIR="/dev/null/x")
+    assert (code, "Traceback" in errors) == (2, False)
+    assert "/dev/null/x" in errors
+
+
 async def test_an_unknown_setting_is_named(operator: Operator) -> None:
     code, _, errors = await operator.ishiki("run", ISHIKI_DATADIR="x")
     assert (code, errors.count("\n")) == (2, 1)
