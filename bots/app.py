@@ -4,14 +4,12 @@ What is not configured is not imported: the client libraries are most of what a 
 """
 
 import asyncio
-import gc
-import signal
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 import httpx
 import structlog
@@ -21,7 +19,6 @@ from starlette.types import ASGIApp
 import bots.discord.veil as discord_veil
 import bots.telegram.veil as telegram_veil
 from bots.control import ControlServer, control_path
-from bots.diagnostics import configure
 from bots.settings import Settings
 from bots.web.front import Front
 from bots.web.guard import Access
@@ -50,10 +47,6 @@ from core.runtime.resolve import Resolve
 from core.runtime.turns import Turns
 from core.sessions.directory import FolderLock, Sessions
 from core.trust import trusted
-
-TURNS_WITHIN: Final = 2.0
-STOP_WITHIN: Final = 5.0
-"""Seconds until the doors are shut; the rest of the ten that the contract gives is for the web server and the disk."""
 
 logger = structlog.get_logger()
 
@@ -314,69 +307,6 @@ def _veils(settings: Settings) -> tuple[discord_veil.Veil, telegram_veil.Veil]:
         discord_veil.Veil(hosts, beside=telegram_veil.Veil(token).over),
         telegram_veil.Veil(token, beside=discord_veil.Veil(hosts).over),
     )
-
-
-async def serve(settings: Settings, stop: asyncio.Event, ready: Callable[[App], None] | None = None) -> None:
-    """Run until ``stop`` is set or a door cannot go on. ``ready`` is called when everything was started.
-
-    Raises `TokenRefused`, and what `assemble` raises.
-    """
-    async with assemble(settings) as app:
-        doors = [asyncio.create_task(door.run(), name=name) for name, door in app.doors.items()]
-        stopped = asyncio.create_task(stop.wait(), name="stop")
-        if ready is not None:
-            ready(app)
-        try:
-            ended, _ = await asyncio.wait({*doors, stopped, app.preparing}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopped.cancel()
-            await _wind_down(app, doors)
-        for task in ended - {stopped}:
-            task.result()
-
-
-async def _wind_down(app: App, doors: Sequence[asyncio.Task[None]]) -> None:
-    """Let running turns come to their end while we still can speak, take nothing more in, hang up."""
-    try:
-        async with asyncio.timeout(STOP_WITHIN):
-            await app.gateway.finish(TURNS_WITHIN)
-            await asyncio.gather(*(door.stop() for door in app.doors.values()))
-    except TimeoutError:
-        logger.warning("stopped_late", cure="what the disk or a platform did not take is told again after the start")
-    for task in doors:
-        task.cancel()
-    await asyncio.gather(*doors, return_exceptions=True)
-
-
-async def run_until_signal(settings: Settings) -> None:
-    """``ishiki run``: serve until SIGINT or SIGTERM. Garbage is looked for from when everything was started."""
-    secrets = [value.get_secret_value() for _, value in settings if isinstance(value, SecretStr)]
-    configure(settings.ishiki_log_level, settings.ishiki_log_format, secrets)
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    try:
-        await serve(settings, stop, ready=partial(_started, settings))
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_IGN)  # told once more while it ends, it ends with the same code
-
-
-def _started(settings: Settings, app: App) -> None:
-    if not app.doors:
-        logger.warning("no_platform", cure="set DISCORD_TOKEN or TELEGRAM_TOKEN; .env.example lists all settings")
-    for name, rules in (("discord", settings.discord_allow), ("telegram", settings.telegram_allow)):
-        if name in app.doors and not rules.including:
-            logger.warning("nobody_let_in", platform=name, cure=f"say who may use the bot with {name.upper()}_ALLOW")
-    if settings.ishiki_runtime_url is None:
-        logger.info(
-            "no_runtime", cure="ISHIKI_RUNTIME_URL names one; without it everything is recorded and nobody woken"
-        )
-    logger.info("started", platforms=sorted(app.doors), api=app.web.address)
-    gc.freeze()  # what the start made stays, and need not be looked through
-    gc.enable()
 
 
 def _secret(value: SecretStr | None) -> str | None:

@@ -55,7 +55,7 @@ def run() -> None:
     import gc
 
     gc.disable()  # a start makes next to no garbage, and looking for it takes a sixth of the time
-    from bots.app import run_until_signal
+    from bots.run import run_until_signal
     from bots.settings import load
 
     asyncio.run(run_until_signal(load()))

@@ -20,8 +20,9 @@ from pydantic import SecretStr
 from rich.console import Console
 from rich.text import Text
 
-from bots.app import App, serve
+from bots.app import App
 from bots.diagnostics import configure
+from bots.run import serve
 from bots.sandbox.discord import DiscordSandbox
 from bots.sandbox.discord import File as DiscordFile
 from bots.sandbox.runtime import RuntimeSandbox, Turn

@@ -92,14 +92,14 @@ _UUID = "0" * 36
 _EVENT = f'{{"id":"{_UUID}","type":"event","data":{{"type":"'
 _MESSAGE = f'{{"id":"{_UUID}","type":"message","data":{{"id":"{_UUID}","timestamp":1700000000000,"role":"'
 _AT_EVENT = slice(len(_EVENT) - 27, len(_EVENT))
-_AT_ROLE = slice(len(_MESSAGE), len(_MESSAGE) + 4)
-_AT_CUSTOM = slice(len(_MESSAGE), len(_MESSAGE) + 32)
+_AT_ROLE = slice(len(_MESSAGE) - 8, len(_MESSAGE) + 4)
+_AT_CUSTOM = slice(len(_MESSAGE) - 8, len(_MESSAGE) + 32)
 _Guess = tuple[msgspec.json.Decoder[AnyEntry], str, str | None]
 _guesses: dict[bytes, _Guess] = {
     _EVENT[_AT_EVENT].encode(): (_decoders["event", "turn.start"], "event", None),
-    **{role[:4].encode(): (_decoders["message", role], "message", None) for role in _MESSAGES},
+    **{f'"role":"{role[:4]}'.encode(): (_decoders["message", role], "message", None) for role in _MESSAGES},
     **{
-        f'custom","type":"{name}"'.encode()[:32]: (_decoders["custom", name], "message", name)
+        f'"role":"custom","type":"{name}"'.encode()[:40]: (_decoders["custom", name], "message", name)
         for name in _CUSTOM_MESSAGES
     },
 }

@@ -13,27 +13,24 @@ import telegram
 
 from bots.telegram.updates import EDITS, MESSAGES
 
+MADE_FOR: Final = "22.8"
+"""The version of the library whose objects these are; to another one all is left."""
+
 _MESSAGES: Final = frozenset({*MESSAGES, *EDITS})
 _UPDATE_ID: Final = "update_id"
 
 
-def update_of(raw: dict[str, Any], bot: telegram.Bot) -> telegram.Update:
-    """The update that ``raw`` tells of. Raises whatever the library raises at a missing or odd field."""
-    try:
-        update = _ordinary(raw, bot)
-    except Exception:  # noqa: BLE001 - not judged here: the library reads it again and says what is wrong
-        update = None
-    return telegram.Update.de_json(raw, bot) if update is None else update
-
-
-def _ordinary(raw: dict[str, Any], bot: telegram.Bot) -> telegram.Update | None:
-    """An update that is one message; None for any other."""
-    kind = next((name for name in raw if name != _UPDATE_ID), "")
-    if len(raw) != 2 or kind not in _MESSAGES:
+def ordinary(payload: dict[str, Any], bot: telegram.Bot) -> telegram.Update | None:
+    """The update that a payload tells of; None for one that the library has to read. Changes nothing in it."""
+    kind = next((name for name in payload if name != _UPDATE_ID), "")
+    if telegram.__version__ != MADE_FOR or len(payload) != 2 or kind not in _MESSAGES:
         return None
-    members: dict[str, Any] = {kind: _Message.de_json(raw[kind], bot)}
-    update = _Update(raw[_UPDATE_ID], **members)
-    update.set_bot(bot)
+    try:
+        members: dict[str, Any] = {kind: _Message.de_json(payload[kind], bot)}
+        update = _Update(payload[_UPDATE_ID], **members)
+        update.set_bot(bot)
+    except Exception:  # noqa: BLE001 - not judged here: the library reads it again and says what is wrong
+        return None
     return update
 
 

@@ -14,7 +14,7 @@ from telegram.error import RetryAfter, TelegramError
 from bots.telegram import convert
 from bots.telegram.connection import Connection, is_network, seconds_of
 from bots.telegram.media import session_of
-from bots.telegram.objects import update_of
+from bots.telegram.objects import ordinary
 from bots.telegram.people import Me
 from bots.telegram.updates import DELETIONS, EDITS, SILENT, blanked, completed, kind_of, object_of, place_of
 from bots.telegram.veil import Veil
@@ -218,7 +218,8 @@ def _parsed(raw: object, connection: Connection) -> telegram.Update | Exception:
     """One update as the library reads it, or what it trips over."""
     try:
         try:
-            return update_of(object_of(raw), connection)
+            payload = object_of(raw)
+            return ordinary(payload, connection) or telegram.Update.de_json(payload, connection)
         except TypeError:
             return telegram.Update.de_json(object_of(completed(raw)), connection)
     except Exception as error:  # noqa: BLE001 - the library raises whatever a missing or odd field leads to

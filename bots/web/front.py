@@ -24,8 +24,17 @@ SOON: Final = 1.0
 class Front:
     """The ASGI app before the API, and then the API itself. ``build`` is called once, in a thread."""
 
-    def __init__(self, build: Callable[[], ASGIApp], health: Sequence[Health], data: Path, access: Access) -> None:
+    def __init__(
+        self,
+        build: Callable[[], ASGIApp],
+        health: Sequence[Health],
+        data: Path,
+        access: Access,
+        *,
+        soon: float = SOON,
+    ) -> None:
         self._build = build
+        self._soon = soon
         self._building: asyncio.Task[ASGIApp] | None = None
         self._pages: Mapping[str, Callable[[], Awaitable[Response]]] = {
             "/healthz": alive,
@@ -39,7 +48,7 @@ class Front:
 
     async def prepare(self) -> None:
         """Have the API built soon, so that the first who asks for it does not wait. Ends only with what that raises."""
-        await asyncio.sleep(SOON)
+        await asyncio.sleep(self._soon)
         await self._api()
         await asyncio.get_running_loop().create_future()
 

@@ -31,6 +31,8 @@ TURN_OVER_AT: Final = 32 * 1024 * 1024
 LULL: Final = 0.05
 """Seconds without anything to write; then the journal is turned over at `LULL_SHARE` of its size, 1 MiB."""
 LULL_SHARE: Final = 1 / 32
+MOST_IN_A_LULL: Final = 64
+"""Files. To sync more takes longer than a lull may last, and what comes meanwhile would wait for it."""
 MOST_TOGETHER: Final = 256
 """Batches in one commit. Each may open one more session file, and a process may have 1024 open by default."""
 
@@ -177,7 +179,7 @@ class Journal:
     def _next(self) -> Sequence[Batch] | None:
         """What is handed over next. In a lull the journal is turned over, so that nobody has to wait for that later."""
         much = self._turn_over_at * LULL_SHARE
-        if self._end >= much:
+        if self._end >= much and len(self._unsynced) <= MOST_IN_A_LULL:
             try:
                 return self._waiting.get(timeout=LULL)
             except queue.Empty:

@@ -40,13 +40,14 @@ class Appending:
     def __init__(self) -> None:
         self._lines: list[Line] | None = None
         self._failure: Exception | None = None
-        self._then: Callable[[Appending], None] | None = None
+        self._then: list[Callable[[Appending], None]] = []
 
     def then(self, callback: "Callable[[Appending], None]") -> None:
-        """Have one function called when this is settled: at once, where a future would take a turn of the loop."""
-        self._then = callback
+        """Have a function called when this is settled: at once, where a future would take a turn of the loop."""
         if self.settled:
             callback(self)
+        else:
+            self._then.append(callback)
 
     @property
     def settled(self) -> bool:
@@ -59,13 +60,19 @@ class Appending:
 
     def succeed(self, lines: list[Line]) -> None:
         self._lines = lines
-        if self._then is not None:
-            self._then(self)
+        self._tell()
 
     def fail(self, error: Exception) -> None:
         self._failure = error
-        if self._then is not None:
-            self._then(self)
+        self._tell()
+
+    def _tell(self) -> None:
+        for callback in self._then:
+            try:
+                callback(self)
+            except Exception as error:  # noqa: BLE001 - as of a future: it keeps nobody else from being told
+                context = {"message": "what was to be done after an append failed", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)
 
     def __await__(self) -> Generator[Any, None, list[Line]]:
         if not self.settled:

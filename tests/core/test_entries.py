@@ -313,6 +313,9 @@ def test_a_line_of_the_wrong_shape_names_the_member_and_is_not_called_malformed(
         b'{"id":"1","type":"message","data":{"id":"m","timestamp":1,"role":"custom","type":"onebot.x","data":{}},"timestamp":1}',
         b'{"id":"1","type":"message","data":{"role":"narrator"},"timestamp":1,"turnId":"t"}',
         b'{"id":"1","type":"message","data":{"role":["custom"],"type":{}},"timestamp":1}',
+        # As long as a line of ours up to the word, which is no role.
+        b'{"id":"%b","type":"message","data":{"id":"%b","timestamp":1700000000000,"kind":"user","content":"a"},"timestamp":1}'
+        % (b"0" * 36, b"1" * 36),
     ],
 )
 def test_a_kind_that_we_do_not_know_is_kept_byte_for_byte(line: bytes):

@@ -159,7 +159,7 @@ class Forks:
 
 def serve() -> None:
     """Read orders from standard input, a line each, and answer each by a line."""
-    for name in ("bots.app", "bots.commands", "bots.cli", "uvicorn.loops.auto", "uvicorn.protocols.http.auto"):
+    for name in ("bots.run", "bots.commands", "bots.cli", "uvicorn.loops.auto", "uvicorn.protocols.http.auto"):
         importlib.import_module(name)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -7,7 +7,7 @@ import telegram
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bots.telegram.objects import update_of
+from bots.telegram.objects import MADE_FOR, ordinary
 from bots.telegram.updates import EDITS, MESSAGES
 
 BOT = telegram.Bot("7000000001:AAours")
@@ -64,6 +64,11 @@ VALUES: list[object] = [None, 0, -1, True, "", "x", 10**20, 1.5, [], [None], {},
 ODD = st.sampled_from(VALUES)
 
 
+def update_of(raw: dict[str, Any], bot: telegram.Bot) -> telegram.Update:
+    """As the door reads it."""
+    return ordinary(raw, bot) or telegram.Update.de_json(raw, bot)
+
+
 def told(value: object) -> object:
     """All that an object holds, with the library's names."""
     if isinstance(value, telegram.TelegramObject):
@@ -78,6 +83,10 @@ def outcome(read: Any, raw: Any) -> object:
         return told(read(raw, BOT))
     except Exception as error:  # noqa: BLE001 - whatever it is, it has to be the same
         return type(error), str(error).replace("_Message", "Message")
+
+
+def test_they_are_made_for_the_version_that_is_installed() -> None:
+    assert telegram.__version__ == MADE_FOR, "see what has changed in the library's objects, then say so"
 
 
 @pytest.mark.parametrize("name", [*MEMBERS])

@@ -7,7 +7,6 @@ import httpx
 import pytest
 from starlette.types import ASGIApp
 
-from bots.web import front as fronts
 from bots.web.front import Front
 from bots.web.guard import Access
 from core.health import Health
@@ -54,16 +53,13 @@ async def test_a_caller_who_hangs_up_does_not_stop_the_building(house: House) ->
         assert (await client.get("/openapi.json")).status_code == 200
 
 
-async def test_who_prepares_the_api_ends_only_when_it_cannot_be_built(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fronts, "SOON", 0.0)
+async def test_who_prepares_the_api_ends_only_when_it_cannot_be_built(house: House) -> None:
     api = Api(house)
 
     def fail() -> ASGIApp:
         raise ImportError("no framework")
 
     with pytest.raises(ImportError):
-        await Front(fail, [], house.folder, Access()).prepare()
+        await Front(fail, [], house.folder, Access(), soon=0).prepare()
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(Front(lambda: api.app, [], house.folder, Access()).prepare(), 0.2)
+        await asyncio.wait_for(Front(lambda: api.app, [], house.folder, Access(), soon=0).prepare(), 0.2)

@@ -81,6 +81,28 @@ async def test_batches_stand_in_the_order_of_the_calls_and_never_interleave(open
     assert lines_of(log.read()) == [line for added in answers for line in added]
 
 
+async def test_all_who_wait_for_an_append_are_told(opened: Opening):
+    loop, told, failed = asyncio.get_running_loop(), list[list[Line]](), list[object]()
+    loop.set_exception_handler(lambda _loop, context: failed.append(context["exception"]))
+    log = opened(b"")
+    first, second = log.append([b'{"n":1}']), log.append([b'{"n":2}'])
+
+    def fail(_: object) -> None:
+        raise ArithmeticError
+
+    async def wait() -> list[Line]:
+        return await first
+
+    first.then(fail)
+    first.then(lambda appending: told.append(appending.result()))
+    line = Line(0, 8, b'{"n":1}')
+    assert await asyncio.wait_for(asyncio.gather(wait(), wait(), second), 5) == [
+        [line], [line], [Line(8, 16, b'{"n":2}')],
+    ]  # fmt: skip
+    assert told == [[line]]
+    assert [type(error) for error in failed] == [ArithmeticError]
+
+
 async def test_only_a_line_feed_ends_a_line(opened: Opening):
     log = opened(b"")
     lines = ['{"a":"\u2028 \u2029 \u0085 \x0b \x0c \x1c"}'.encode(), b'{"a":"\\n\\r"}', '{"a":"阿岚 🐈"}'.encode()]
