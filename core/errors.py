@@ -23,6 +23,7 @@
     │   ├── NotAllowed         not this person, or not from there
     │   └── InvalidAnswer      no answer to what was asked
     ├── InvalidRequest         what cannot be asked
+    ├── NameTaken              another session has that alias
     ├── ResourceError          an asset or artifact that cannot be given; see ``code``
     ├── ChatError              a platform did not take what we said
     │   ├── ChatOff            the platform of that session is not configured
@@ -164,6 +165,10 @@ class InvalidAnswer(ConfirmationError):
 
 class InvalidRequest(IshikiError):
     """What cannot be asked, or not like that."""
+
+
+class NameTaken(IshikiError):
+    """Another session has that alias."""
 
 
 class RuntimeCallError(IshikiError):

@@ -44,6 +44,17 @@ MIGRATIONS: Final = (
         platform TEXT PRIMARY KEY, since INTEGER NOT NULL, complete INTEGER NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE session ADD COLUMN title TEXT NOT NULL DEFAULT '';
+    CREATE TABLE IF NOT EXISTS live (key TEXT PRIMARY KEY, expires_at INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS pairing (
+        code TEXT PRIMARY KEY, platform TEXT NOT NULL, session_id TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
+        user_id TEXT NOT NULL, user_name TEXT NOT NULL, created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS paired (
+        session_id TEXT PRIMARY KEY, platform TEXT NOT NULL, paired_at INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 
 

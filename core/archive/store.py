@@ -138,13 +138,17 @@ class Store:
 
     # --- the thread -----------------------------------------------------------------------------------------------
 
-    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Have the thread do something with the database. Raises `StoreUnavailable`."""
-        return await self._run(lambda: work(self._database))
+    async def run(
+        self, work: Callable[[sqlite3.Connection], T], *, expected: type[sqlite3.Error] | tuple[()] = ()
+    ) -> T:
+        """Have the thread do something with the database. Raises `StoreUnavailable`, and what was expected."""
+        return await self._run(lambda: work(self._database), expected)
 
-    async def _run(self, work: Callable[[], T]) -> T:
+    async def _run(self, work: Callable[[], T], expected: type[sqlite3.Error] | tuple[()] = ()) -> T:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+        except expected:
+            raise
         except sqlite3.Error as error:
             raise StoreUnavailable(
                 f"history.db cannot be used ({error}); free the disk, and see that no other program holds it"
