@@ -6,7 +6,7 @@ from core.clock import now_ms
 from core.confirmations.record import Person, Question, Record
 from core.entries import AttachmentItem, Author, MessageCreated, MessageDeleted, Quote
 from core.ids import ChannelId, MessageId, SessionId, TaskHash, UserId, asset_id, discord_session, new_task_hash
-from core.log.port import Block, Line
+from core.log.lines import Block, Line
 from core.sessions.facts import Media, Retracted, Said
 from core.sidecars import FileRef, SourceInfo
 

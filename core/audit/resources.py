@@ -10,7 +10,7 @@ import msgspec
 from core.audit.finding import Finding, Seen, short
 from core.content import sources
 from core.entries import Attachment, MessageCreated, fact_of
-from core.log.port import Sidecars
+from core.log.records import Sidecars
 from core.sidecars import read_sidecar
 
 _PLATFORM_URL: Final = re.compile(

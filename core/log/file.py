@@ -10,7 +10,9 @@ from pathlib import Path
 from core.log import lines as cut
 from core.log.disk import OF_THE_FILE
 from core.log.journal import Batch, Journal
-from core.log.port import NO_SIDECARS, Appending, Block, Line, Sidecars
+from core.log.lines import Block, Line
+from core.log.port import NO_SIDECARS, Appending
+from core.log.records import Sidecars
 
 
 class FileLog:

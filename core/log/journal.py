@@ -22,8 +22,9 @@ from core.errors import FolderUnusable
 from core.health import Health, Troubles
 from core.log.descriptors import Descriptors, OpenFile
 from core.log.disk import TAKES_NOTHING, Disk, disk_full, unavailable
-from core.log.port import Appending, Line, Sidecars
-from core.log.records import Record, pack
+from core.log.lines import Line
+from core.log.port import Appending
+from core.log.records import Record, Sidecars, pack
 from core.log.recovery import Recovery, put_sidecars, sync_paths
 
 TURN_OVER_AT: Final = 32 * 1024 * 1024

@@ -8,12 +8,29 @@ import json
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from core.log.port import Block, Line
+import msgspec
 
 ReadAt = Callable[[int, int], bytes]
 """``(offset, count)`` → at most ``count`` bytes."""
 
 _BLOCK = 64 * 1024
+
+
+class Line(msgspec.Struct, frozen=True, gc=False):
+    """One line of a log: ``raw`` without its line feed, which ends at offset ``end`` of the file."""
+
+    start: int
+    end: int
+    raw: bytes
+
+
+class Block(msgspec.Struct, frozen=True, gc=False):
+    """Lines without their line feeds, from offset ``start`` on, that stand one behind the other; the last ends at
+    ``end``. Blank ones are among them, as each line starts one byte behind the one before it."""
+
+    start: int
+    end: int
+    lines: list[bytes]
 
 
 class Cut(NamedTuple):

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Iterator, Sequence
 
 from core.log import lines as cut
-from core.log.port import NO_SIDECARS, Appending, Block, Line, Sidecars
+from core.log.lines import Block, Line
+from core.log.port import NO_SIDECARS, Appending
+from core.log.records import Sidecars
 
 
 class MemoryLog:

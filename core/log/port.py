@@ -1,32 +1,13 @@
 """What the rest of the core asks of one session's log."""
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Protocol
 
-import msgspec
-
-Sidecars = Mapping[str, bytes]
-"""Small files that belong to a batch: path below the session's folder → bytes. One that exists is left alone."""
+from core.log.lines import Block, Line
+from core.log.records import Sidecars
 
 NO_SIDECARS: Sidecars = {}
-
-
-class Line(msgspec.Struct, frozen=True, gc=False):
-    """One line of a log: ``raw`` without its line feed, which ends at offset ``end`` of the file."""
-
-    start: int
-    end: int
-    raw: bytes
-
-
-class Block(msgspec.Struct, frozen=True, gc=False):
-    """Lines without their line feeds, from offset ``start`` on, that stand one behind the other; the last ends at
-    ``end``. Blank ones are among them, as each line starts one byte behind the one before it."""
-
-    start: int
-    end: int
-    lines: list[bytes]
 
 
 class Appending:

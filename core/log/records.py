@@ -14,10 +14,13 @@ end can then not be taken for newer ones.
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
+
+Sidecars = Mapping[str, bytes]
+"""Small files that belong to a batch: path below the session's folder → bytes. One that exists is left alone."""
 
 _MARK = b"\xffIJ\x02"
 _HEAD = struct.Struct("<4sII8s")

@@ -15,8 +15,7 @@ from typing import Final
 import structlog
 
 from core.log.disk import OF_THE_FILE, Disk
-from core.log.port import Sidecars
-from core.log.records import Record, pack, unpack
+from core.log.records import Record, Sidecars, pack, unpack
 
 SYNCED_AT_ONCE: Final = 32
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from core.log.port import Sidecars
-from core.log.records import Record, unpack
+from core.log.records import Record, Sidecars, unpack
 
 
 def read_journal(folder: Path) -> dict[str, list[Record]]:

@@ -12,7 +12,8 @@ from core.codec import decode
 from core.entries import AnyEntry, MessageCreated, MessageDeleted, fact_of
 from core.errors import InvalidEntry, UnknownEntry
 from core.ids import EntryId, MessageId, SessionId
-from core.log.port import Block, Line, Log
+from core.log.lines import Block, Line
+from core.log.port import Log
 from core.sessions.receipts import Receipt
 from core.sessions.state import MessageKey, key_of, number_of
 

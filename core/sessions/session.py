@@ -18,7 +18,8 @@ from core.content import parse, render, without_sources
 from core.entries import AnyEntry, FailureCause, MessageCreated, MessageDeleted, TurnFailed, fact_of, turn_event
 from core.ids import SessionId, TurnId
 from core.log.disk import unavailable
-from core.log.port import Appending, Line, Log
+from core.log.lines import Line
+from core.log.port import Appending, Log
 from core.sessions.facts import Fact, Media, Retracted, Said, Written
 from core.sessions.reading import Reading, Recorded
 from core.sessions.receipts import Receipt

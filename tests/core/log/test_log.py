@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from core.log import lines as cut
 from core.log.file import FileLog
 from core.log.journal import Journal
+from core.log.lines import Line
 from core.log.memory import MemoryLog
-from core.log.port import Line, Log
+from core.log.port import Log
 from tests.builders import lines_of
 
 Opening = Callable[[bytes], Log]
