@@ -6,9 +6,8 @@ from collections.abc import Callable
 import structlog
 
 from core.clock import now_ms
-from core.entries import AnyEntry, FailureCause, TurnEvent, TurnFailed, turn_event
+from core.entries import AnyEntry, TurnEvent, turn_event
 from core.errors import LogUnavailable
-from core.ids import TurnId
 from core.sessions.facts import Written
 from core.sessions.session import Session
 from core.sessions.state import SessionState
@@ -16,12 +15,6 @@ from core.sessions.state import SessionState
 Lines = Callable[[SessionState], tuple[AnyEntry, ...]]
 
 logger = structlog.get_logger()
-
-
-async def fail(session: Session, turn: TurnId, name: str, message: str) -> None:
-    """End a turn that failed, and say so."""
-    logger.warning("turn_failed", session=session.id, turn=turn, reason=message)
-    await end(session, TurnFailed(turn_id=turn, error=FailureCause(name=name, message=message)))
 
 
 async def end(session: Session, event: TurnEvent, owed: tuple[AnyEntry, ...] = ()) -> None:

@@ -32,7 +32,7 @@ from core.entries import (
 from core.errors import ChatOff, InvalidEntry, LogUnavailable, RuntimeCallError, UnknownEntry
 from core.ids import EntryId, SessionId, TaskHash, TurnId, new_turn_id, rest_of
 from core.runtime.deliver import Deliver
-from core.runtime.ending import end, ending, fail, write
+from core.runtime.ending import end, ending, write
 from core.runtime.foreign import accept, message_id, renumbered
 from core.runtime.outlook import Candidate, IsAnswer, Outlook, look, nothing_asked
 from core.runtime.port import Answer, Cause, Runtime
@@ -45,6 +45,7 @@ from core.wake import WakeRules, rule_met
 TURN_SECONDS: Final = 600.0
 MOST_AT_ONCE: Final = 4 * (os.cpu_count() or 1)
 MOST_PER_MINUTE: Final = 20
+NOTICE: Final = "Something went wrong, so I could not answer. Please try again later."
 MOST_ORIGINS: Final = 1024
 """Turns of which it is remembered what made them, for what they ask people."""
 
@@ -251,10 +252,12 @@ class Turns:
                 raise  # the gateway stops as well
             return None
         except TimeoutError:
-            await fail(session, turn, "RuntimeTimeout", f"the runtime did not answer within {TURN_SECONDS:.0f} s")
+            reason = f"the runtime did not answer within {TURN_SECONDS:.0f} s"
+            await self._fail(session, candidate, FailureCause(name="RuntimeTimeout", message=reason), turn)
             return None
         except RuntimeCallError as error:
-            await fail(session, turn, type(error).__name__, str(error))
+            failure = FailureCause(name=type(error).__name__, message=str(error))
+            await self._fail(session, candidate, failure, turn)
             return None
         finally:
             del self._calls[session.id, turn]
@@ -265,6 +268,14 @@ class Turns:
         done = turn_event(TurnDone(turn_id=turn), now=now_ms())
         await write(session, (*reply, done))
         return answer.seen
+
+    async def _fail(self, session: Session, candidate: Candidate, cause: FailureCause, turn: TurnId) -> None:
+        """End a turn that failed, and say so; who wrote in a direct chat is told there (sessions.md 6, 15)."""
+        logger.warning("turn_failed", session=session.id, turn=turn, reason=cause.message)
+        message = candidate.message
+        told = message is not None and message.is_direct
+        notice = await self._reply(session, message, Answer(reply=NOTICE), turn) if told else ()
+        await end(session, TurnFailed(turn_id=turn, error=cause), notice)
 
     async def _accepted(self, session: Session, entries: Sequence[Raw], turn: TurnId) -> tuple[AnyEntry, ...]:
         """What may go into the log; an id that stands there already is given anew."""

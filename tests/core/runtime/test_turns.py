@@ -257,6 +257,25 @@ async def test_a_turn_that_the_runtime_does_not_answer_fails_and_is_not_repeated
     assert len(agent.runtime.woken) == 1
 
 
+@pytest.mark.parametrize("direct", [True, False])
+async def test_who_wrote_in_a_direct_chat_is_told_that_the_turn_failed(
+    agent: Agent, until: Until, *, direct: bool
+) -> None:
+    agent.runtime.answers = [RuntimeUnavailable("503")]
+    await say(agent, said(1, mention(), at=NOW, is_direct=direct))
+    await until(lambda: "turn.failed" in agent.kinds())
+    assert agent.kinds()[1:] == ["turn.start", *(["assistant", "tool"] if direct else []), "turn.failed"]
+    assert [(sent.quote, "later" in sent.text) for sent in agent.chat.sent] == ([("1", True)] if direct else [])
+
+
+async def test_a_turn_fails_all_the_same_where_the_chat_refuses_to_be_told(agent: Agent, until: Until) -> None:
+    agent.runtime.answers = [RuntimeUnavailable("503")]
+    agent.chat.refusals = [ChatRefused("blocked")]
+    await say(agent, said(1, at=NOW, is_direct=True))
+    await until(lambda: "turn.failed" in agent.kinds())
+    assert agent.chat.sent == []
+
+
 async def test_entries_of_a_runtime_are_taken_whole_and_platform_facts_are_refused(agent: Agent, until: Until) -> None:
     usage = '{"inputTokens":1,"inputTokenDetails":{},"outputTokens":1,"outputTokenDetails":{},"totalTokens":2}'
     assistant = (
