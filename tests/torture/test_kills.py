@@ -76,7 +76,8 @@ async def test_what_was_said_stands_in_the_log_once_however_often_the_program_is
             try:
                 await a_round(folder, forks, random.Random(seed), min(A_ROUND, KILLS - number))
             except BaseException as error:
-                error.add_note(f"again: TORTURE_SEED={seed} TORTURE_KILLS={A_ROUND}; data in {folder}")
+                (folder / "output").write_bytes(forks.output)
+                error.add_note(f"again: TORTURE_SEED={seed} TORTURE_KILLS={A_ROUND}; data and output in {folder}")
                 raise
 
 
