@@ -70,9 +70,10 @@ class Askers:
                 self._asked[await self._ask(asked)] = asked
 
     async def _press_on(self) -> None:
-        """Press where something is asked; a press is lost with the program that was told of it."""
+        """Press where there are buttons: a press is lost with the program that was told of it, and one after the
+        decision closes a prompt that a kill left behind before its file named it."""
         while True:
-            for asked in self._open().values():
+            for asked in list(self._asked.values()):
                 for message in self._shown(asked):
                     if _has_buttons(message):
                         await asked.who.press_unanswered(message, asked.button)
@@ -105,7 +106,9 @@ class Askers:
     async def _ask(self, asked: Asked) -> str:
         """Until it is taken on; the same key asks once."""
         headers = {"Authorization": f"Bearer {OPERATOR}", "Idempotency-Key": asked.tool}
-        body = {"tool": asked.tool, "requester": str(asked.who.id), "choices": ["yes", "no"]}
+        # A turn that nobody knows has no cause, which somebody might take back, and the request with it.
+        turn = str(uuid.uuid4())
+        body = {"tool": asked.tool, "requester": str(asked.who.id), "choices": ["yes", "no"], "turnId": turn}
         url = f"http://127.0.0.1:{self._trial.operator.port}/v1/session/{asked.session}/confirm"
         async with httpx.AsyncClient(trust_env=False, headers=headers) as client:
             while True:
