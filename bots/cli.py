@@ -113,6 +113,38 @@ def demo(
 
 
 @app.command()
+def backup(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A new file, e.g. ishiki.tar.gz; -: standard output.")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Copy the data folder into one file, also while `ishiki run` writes to it.
+
+    A tar file, compressed where its name ends with .gz or .tgz. It holds what was acknowledged when it was taken, and
+    all that people said: keep it as safe as the folder itself.
+    """
+    from bots.backups import back_up
+
+    back_up(file, as_json=as_json)
+
+
+@app.command()
+def restore(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="What `ishiki backup` wrote; -: standard input.")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Make ISHIKI_DATA_DIR what a backup holds: a new or empty folder. Whole, or not at all.
+
+    What happened since the backup is asked for after the next start, as after any time away, as far as the platforms
+    still know it.
+    """
+    from bots.backups import put_back
+
+    put_back(file, as_json=as_json)
+
+
+@app.command()
 def bench(
     rows: Annotated[
         list[str] | None,

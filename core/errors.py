@@ -16,6 +16,7 @@
     ├── StoreUnavailable       history.db did not take a call; asking again may help
     ├── UnknownEntry           a cursor names an entry that the log does not hold
     ├── UnknownSession         no session of that id
+    ├── BackupRefused          no backup, a damaged one, or no place for it
     ├── TokenRefused           a platform does not know the token
     ├── ConfirmationError      an answer that does not count; nothing was changed
     │   ├── UnknownTask        there is no confirmation of that hash here
@@ -93,6 +94,10 @@ class UnknownEntry(IshikiError):
 
 class UnknownSession(IshikiError):
     """There is no session of that id."""
+
+
+class BackupRefused(IshikiError):
+    """No backup, a damaged one, or no place for it; nothing was changed."""
 
 
 class TokenRefused(IshikiError):
