@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from bots.app import App, assemble
 from bots.diagnostics import configure
 from bots.settings import Settings
+from bots.supervisor import tell, watched
 
 TURNS_WITHIN: Final = 2.0
 STOP_WITHIN: Final = 5.0
@@ -34,6 +35,7 @@ async def serve(settings: Settings, stop: asyncio.Event, ready: Callable[[App], 
         try:
             ended, _ = await asyncio.wait({*doors, stopped, app.preparing}, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            tell("STOPPING=1")
             stopped.cancel()
             await _wind_down(app, doors)
         for task in ended - {stopped}:
@@ -62,7 +64,8 @@ async def run_until_signal(settings: Settings) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     try:
-        await serve(settings, stop, ready=partial(_started, settings))
+        async with watched():
+            await serve(settings, stop, ready=partial(_started, settings))
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
@@ -79,6 +82,7 @@ def _started(settings: Settings, app: App) -> None:
         logger.info(
             "no_runtime", cure="ISHIKI_RUNTIME_URL names one; without it everything is recorded and nobody woken"
         )
+    tell("READY=1")
     logger.info("started", platforms=sorted(app.doors), api=app.web.address)
     gc.freeze()  # what the start made stays, and need not be looked through
     gc.enable()
