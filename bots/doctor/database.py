@@ -71,6 +71,15 @@ def look_at_parked(folder: Path) -> Verdict:
     return ok("nothing is set aside")
 
 
+def paired(folder: Path) -> frozenset[str]:
+    """The sessions that were let in by a code; none where that cannot be read."""
+    try:
+        with _opened(_path(folder)) as database:
+            return frozenset(str(session) for (session,) in database.execute("SELECT session_id FROM paired"))
+    except (sqlite3.Error, OSError):
+        return frozenset()
+
+
 def _is_whole(database: sqlite3.Connection, checked_for: float) -> bool | None:
     """None where that takes longer than we look."""
     ends = time.monotonic() + checked_for

@@ -61,14 +61,7 @@ def look_at_folder(folder: Path) -> Verdict:
         return fail(f"{folder} cannot be looked at ({error.strerror})", "set ISHIKI_DATA_DIR to a folder of your own")
     if not stat.S_ISDIR(found.st_mode):
         return fail(f"{folder} is no folder", "set ISHIKI_DATA_DIR to a folder of your own")
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        return fail(f"{folder} cannot be read and written by us", f"chown -R {_us()} {folder}")
-    if found.st_uid != os.geteuid():
-        return warn(f"{folder} belongs to user {found.st_uid}, and we are {os.geteuid()}", f"chown -R {_us()} {folder}")
-    if found.st_mode & _OF_OTHERS:
-        mode = stat.S_IMODE(found.st_mode)
-        return warn(f"others can look into {folder} ({mode:04o}), where chats are kept", f"chmod 700 {folder}")
-    return ok(f"{folder} is ours alone (0700)")
+    return _of_rights(folder, found)
 
 
 def look_at_dotenv(path: Path) -> Verdict:
@@ -115,6 +108,17 @@ def _of_one_to_be_made(folder: Path) -> Verdict:
     if os.access(above, os.W_OK | os.X_OK):
         return ok(f"{folder} is not there yet; `ishiki run` makes it")
     return fail(f"{folder} is not there, and {above} cannot be written by us", "make it, or set ISHIKI_DATA_DIR")
+
+
+def _of_rights(folder: Path, found: os.stat_result) -> Verdict:
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        return fail(f"{folder} cannot be read and written by us", f"chown -R {_us()} {folder}")
+    if found.st_uid != os.geteuid():
+        return warn(f"{folder} belongs to user {found.st_uid}, and we are {os.geteuid()}", f"chown -R {_us()} {folder}")
+    if found.st_mode & _OF_OTHERS:
+        mode = stat.S_IMODE(found.st_mode)
+        return warn(f"others can look into {folder} ({mode:04o}), where chats are kept", f"chmod 700 {folder}")
+    return ok(f"{folder} is ours alone (0700)")
 
 
 def _us() -> str:

@@ -93,6 +93,20 @@ def look_at_logs(folder: Path, clock: Callable[[], float] = time.monotonic) -> V
     return ok(f"{_logs(looked)} can be read, every line" if looked else "there are no logs yet")
 
 
+def _of_journal(content: bytes) -> Verdict:
+    """What the journal of a house holds that nobody is at work in."""
+    found = unpack(content)
+    if found.damaged:
+        told = f"the journal is damaged ({found.damaged} bytes)"
+        return fail(told, "check the disk; `ishiki run` saves what is whole")
+    if content:
+        return warn(
+            f"the program was cut off: the journal still holds {len(found.records)} writes",
+            "start `ishiki run`, which puts them into the logs",
+        )
+    return ok("the journal is empty, as a clean stop leaves it")
+
+
 def _stats(folder: Path, session: SessionId, records: list[Record]) -> scan.Stats | None:
     """What a log holds; None where it cannot be read."""
     try:
