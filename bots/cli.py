@@ -99,6 +99,21 @@ def answer(
 
 
 @app.command()
+def doctor(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+) -> None:
+    """Look for what is wrong, and say how to mend it. Changes nothing, and sends nothing to anybody.
+
+    A line for each check: ok, warn or fail. Exit code 1 where one fails, 2 where the settings do not do. Also while
+    `ishiki run` is at work.
+    """
+    from bots.doctor.command import run
+
+    run(as_json=as_json)
+
+
+@app.command()
 def demo(
     *,
     keep: Annotated[bool, typer.Option("--keep", help="Leave it running afterwards, to talk to.")] = False,

@@ -39,17 +39,7 @@ def look_at_journal(folder: Path) -> Verdict:
         )
     if at_work:
         return ok("the journal is in use")
-    found = unpack(content)
-    if found.damaged:
-        return fail(
-            f"the journal is damaged ({found.damaged} bytes)", "check the disk; `ishiki run` saves what is whole"
-        )
-    if content:
-        return warn(
-            f"the last stop was none: the journal still holds {len(found.records)} writes",
-            "start `ishiki run`, which puts them into the logs",
-        )
-    return ok("the journal is empty, as a clean stop leaves it")
+    return _of_journal(content)
 
 
 def look_at_logs(folder: Path, clock: Callable[[], float] = time.monotonic) -> Verdict:

@@ -31,7 +31,7 @@ class Member(Permissions):
     """Of an administrator ``can_post_messages`` counts in channels, of a restricted member the rest."""
 
     status: str
-    can_post_messages: bool = False
+    can_post_messages: bool = True
 
 
 class Connection(Told):

@@ -12,7 +12,8 @@ class Fault:
     """Something that happens to the next `times` requests whose "METHOD /path" contains `route`.
 
     `delay` seconds pass first. Then, if `retry_after` is set, 429; else if `status` is set, that status; with
-    `status=0` the connection is cut. `acted` carries the request out before its answer is lost.
+    `status=0` the connection is cut. `acted` carries the request out before its answer is lost. `body` is what is
+    answered instead of JSON.
     """
 
     route: str
@@ -23,6 +24,7 @@ class Fault:
     is_global: bool = False
     delay: float = 0.0
     acted: bool = False
+    body: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,8 @@ class Guard:
         await asyncio.sleep(fault.delay)
         if fault.retry_after is not None:
             return _limited(fault.retry_after, via=fault.via, is_global=fault.is_global)
+        if fault.body is not None:
+            return web.Response(body=fault.body, content_type="application/json")
         if fault.status is None or fault.acted:
             answer = await self._answer(request, handler, path)
             if fault.status is None:
@@ -157,7 +159,8 @@ class RestRoutes:
 
     async def application(self, _request: web.Request) -> web.Response:
         world = self._world
-        return bodies.answer(payloads.application(world.bot, world.owner, world.granted, len(world.guilds)))
+        shown = payloads.application(world.bot, world.owner, world.granted, len(world.guilds))
+        return bodies.answer(shown | world.switches)
 
     async def gateway(self, _request: web.Request) -> web.Response:
         return bodies.answer({"url": self._gateway_url()})
@@ -165,7 +168,7 @@ class RestRoutes:
     async def gateway_bot(self, request: web.Request) -> web.Response:
         if not request.headers.get("Authorization"):
             raise errors.unauthorized()
-        limit = {"total": 1000, "remaining": 999, "reset_after": 86_400_000, "max_concurrency": 1}
+        limit = {"total": 1000, "remaining": self._world.logins_left, "reset_after": 86_400_000, "max_concurrency": 1}
         return bodies.answer({"url": self._gateway_url(), "shards": 1, "session_start_limit": limit})
 
     async def guild(self, request: web.Request) -> web.Response:

@@ -2,7 +2,9 @@
 
 import base64
 import secrets
+import time
 from collections.abc import Callable
+from email.utils import formatdate
 from types import TracebackType
 from typing import Self
 
@@ -66,6 +68,7 @@ class DiscordSandbox:
         self.token = token or _token(self.bot)
         self.calls: list[ApiCall] = []
         self._port = port
+        self._clock_shift = 0.0
         self._heard: set[str] = set()
         self._interactions = Interactions(self.world)
         self.gateway = Gateway(self.world, self.token, heartbeat_interval=heartbeat_interval)
@@ -235,6 +238,14 @@ class DiscordSandbox:
         """Let requests wait before anything happens."""
         self._add(Fault(route, times, delay=seconds))
 
+    def garble(self, route: str, times: int = 1, *, body: bytes = b'{"id": ') -> None:
+        """Answer requests with something that is no JSON."""
+        self._add(Fault(route, times, body=body))
+
+    def shift_clock(self, seconds: float) -> None:
+        """Let the header `Date` of answers be ahead of the time, or behind."""
+        self._clock_shift += seconds
+
     def recover(self) -> None:
         """Let no request fail any more."""
         self._guard.faults.pending.clear()
@@ -259,9 +270,13 @@ class DiscordSandbox:
         api.add_routes(MessageRoutes(self.world).routes())
         api.add_routes(CallbackRoutes(self.world, self._interactions).routes())
         app = web.Application()
+        app.on_response_prepare.append(self._date)
         app.add_routes([web.get("/", self.gateway.serve), *self._cdn.routes()])
         app.add_subapp(API_PATH, api)
         return app
+
+    async def _date(self, _request: web.Request, response: web.StreamResponse) -> None:
+        response.headers["Date"] = formatdate(time.time() + self._clock_shift, usegmt=True)
 
     def _add(self, fault: Fault) -> None:
         self._guard.faults.pending.append(fault)

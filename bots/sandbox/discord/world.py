@@ -46,6 +46,8 @@ class World:
 
     `granted` are the privileged intents switched on in the developer portal: a session that asks for another is
     refused, and without Message Content REST answers without user input too. `owner` runs the bot and owns the servers.
+    `switches` are other fields of the application that the owner has changed; `logins_left` is what `GET /gateway/bot`
+    says, and is not counted.
     """
 
     def __init__(self, bot_name: str, sign: Callable[[Channel, Attachment], str], *, granted: Intent) -> None:
@@ -53,6 +55,8 @@ class World:
         self.owner = User(self.ids.new(), "operator", "Operator")
         self.bot = User(self.ids.new(), bot_name, bot=True)
         self.granted = granted
+        self.switches: JsonObject = {}
+        self.logins_left = 999
         self.users: dict[str, User] = {user.id: user for user in (self.owner, self.bot)}
         self.guilds: dict[str, Guild] = {}
         self.channels: dict[str, Channel] = {}

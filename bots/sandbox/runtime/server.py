@@ -72,6 +72,7 @@ class RuntimeSandbox:
         app.router.add_post("/deliver", self._deliver)
         app.router.add_post("/wake", self._wake)
         app.router.add_post("/resolve", self._resolve)
+        app.router.add_get("/{anything:.*}", self._nothing)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
@@ -132,9 +133,16 @@ class RuntimeSandbox:
         await self._note(request, body, 204)
         return web.Response(status=204)
 
+    async def _nothing(self, request: web.Request) -> web.Response:
+        """There is nothing to read here; who has no right to is not even told that."""
+        return web.Response(status=405 if self._knows(request) else 401)
+
+    def _knows(self, request: web.Request) -> bool:
+        return request.headers.get("Authorization") == f"Bearer {self.token}"
+
     async def _take(self, request: web.Request) -> tuple[Json, web.Response | None]:
         body: Json = json.loads(await request.read())
-        if request.headers.get("Authorization") != f"Bearer {self.token}":
+        if not self._knows(request):
             await self._note(request, body, 401)
             return body, web.Response(status=401)
         for fault in self.faults:

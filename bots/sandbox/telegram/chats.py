@@ -75,7 +75,7 @@ class Topic:
 class Chat:
     """A chat as the bot sees it. `bot_reads_all` holds the privacy setting as it was when the bot came in.
 
-    `linked` is a channel's discussion group, and that group's channel.
+    `linked` is a channel's discussion group, and that group's channel; `forbidden` are rights that members lack.
     """
 
     id: int
@@ -90,6 +90,7 @@ class Chat:
     migrated_to: int | None = None
     business: BusinessConnection | None = None
     bot_reads_all: bool = False
+    forbidden: set[str] = field(default_factory=set[str])
     started: bool = False
     blocked: bool = False
 

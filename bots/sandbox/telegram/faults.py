@@ -16,6 +16,7 @@ class _Fault:
     times: int
     error: ApiError | None
     chat_id: int | None = None
+    delay: float = 0.0
 
 
 @dataclass
@@ -24,6 +25,8 @@ class Faults:
 
     _refusals: list[_Fault] = field(default_factory=list[_Fault])
     _lost: list[_Fault] = field(default_factory=list[_Fault])
+    _garbled: list[_Fault] = field(default_factory=list[_Fault])
+    _slow: list[_Fault] = field(default_factory=list[_Fault])
     _files: list[tuple[str, FileFault, int]] = field(default_factory=list[tuple[str, FileFault, int]])
 
     def flood(self, part: str, retry_after: int, times: int, chat_id: int | None) -> None:
@@ -39,6 +42,14 @@ class Faults:
         """Do what is asked, then drop the connection instead of answering."""
         self._lost.append(_Fault(part.lower(), times, None))
 
+    def garble(self, part: str, times: int) -> None:
+        """Answer with something that is no JSON."""
+        self._garbled.append(_Fault(part.lower(), times, None))
+
+    def slow(self, part: str, seconds: float, times: int) -> None:
+        """Let calls wait before anything happens."""
+        self._slow.append(_Fault(part.lower(), times, None, delay=seconds))
+
     def spoil(self, part: str, fault: FileFault, times: int) -> None:
         """Spoil downloads whose path or original name contains `part`."""
         self._files.append((part, fault, times))
@@ -51,6 +62,15 @@ class Faults:
     def loses_answer(self, method: str) -> bool:
         """Whether the answer to this call gets lost."""
         return _take(self._lost, method, None) is not None
+
+    def garbles(self, method: str) -> bool:
+        """Whether the answer to this call is no JSON."""
+        return _take(self._garbled, method, None) is not None
+
+    def delay(self, method: str) -> float:
+        """Seconds that this call waits."""
+        fault = _take(self._slow, method, None)
+        return fault.delay if fault else 0.0
 
     def file_fault(self, *names: str) -> FileFault | None:
         """The fault that waits for this download, used up by it."""

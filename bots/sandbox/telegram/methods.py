@@ -126,7 +126,7 @@ def get_chat(world: World, arguments: Arguments) -> Json:
     if chat.linked is not None:
         full["linked_chat_id"] = chat.linked.id
     if chat.kind in {"group", "supergroup"}:
-        full["permissions"] = dict.fromkeys(_PERMISSIONS, True)
+        full["permissions"] = {right: right not in chat.forbidden for right in _PERMISSIONS}
     return full
 
 

@@ -11,7 +11,7 @@ from bots.sandbox.telegram.chats import Chat, ChatKind, Json, Message
 from bots.sandbox.telegram.faults import FileFault
 from bots.sandbox.telegram.people import Person
 from bots.sandbox.telegram.server import ApiServer
-from bots.sandbox.telegram.world import ApiCall, BotAccount, World, member
+from bots.sandbox.telegram.world import ApiCall, BotAccount, Webhook, World, member
 
 T = TypeVar("T")
 _BOT_ID = 7_000_000_001
@@ -56,7 +56,7 @@ class TelegramSandbox:
         return self._server.url
 
     def shift_clock(self, seconds: float) -> None:
-        """Move the world's time; negative to make old messages."""
+        """Move the world's time, that of `Date` in its answers too; negative to make old messages."""
         self._world.clock_shift += seconds
 
     def user(self, first_name: str, *, is_bot: bool = False, language_code: str = "en", **rest: str | bool) -> Person:
@@ -186,6 +186,27 @@ class TelegramSandbox:
     def lose_answer(self, method: str, times: int = 1) -> None:
         """Do what the next calls ask and drop the connection instead of answering."""
         self._world.faults.lose_answer(method, times)
+
+    def garble(self, method: str, times: int = 1) -> None:
+        """Do what the next calls ask and answer with something that is no JSON."""
+        self._world.faults.garble(method, times)
+
+    def slow(self, method: str, seconds: float, times: int = 1) -> None:
+        """Let the next calls wait before anything happens."""
+        self._world.faults.slow(method, seconds, times)
+
+    def set_webhook(self, url: str) -> None:
+        """Have somebody else set a webhook, as another program of the same bot does; empty removes it."""
+        self._world.webhook = Webhook(url)
+        self._world.pulse.beat()
+
+    def forbid(self, chat: Chat, right: str) -> None:
+        """Take a right of ChatPermissions from everybody in a group who is no administrator."""
+        chat.forbidden.add(right)
+
+    def remove_bot(self, chat: Chat) -> None:
+        """Throw the bot out, without telling it."""
+        chat.members[self.bot.id] = member(self.bot.user(), "kicked")
 
     def spoil_file(self, name: str, fault: FileFault, times: int = 1) -> None:
         """Spoil the next downloads of files with `name` in their name: slow, endless, or missing (404)."""

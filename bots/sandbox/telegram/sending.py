@@ -56,6 +56,8 @@ def chat_to_speak_in(world: World, arguments: Arguments) -> Chat:
         raise forbidden(f"bot is not a member of the {chat.kind} chat")
     if chat.kind == "channel" and status != "administrator":
         raise bad_request("need administrator rights in the channel chat")
+    if "can_send_messages" in chat.forbidden and status == "member":
+        raise bad_request("not enough rights to send text messages to the chat")
     return chat
 
 

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import json
 from contextlib import suppress
+from email.utils import formatdate
 from typing import Any
 
 from aiohttp import web
@@ -34,6 +35,7 @@ class ApiServer:
     async def start(self) -> None:
         """Listen on 127.0.0.1."""
         app = web.Application(client_max_size=_UPLOAD_LIMIT)
+        app.on_response_prepare.append(self._date)
         app.router.add_route("*", "/bot{token}/{method}", self._call)
         app.router.add_get("/file/bot{token}/{path:.+}", self._download)
         app.router.add_route("*", "/{anything:.*}", self._unknown)
@@ -61,6 +63,9 @@ class ApiServer:
                 if connection.transport is not None:
                     connection.transport.abort()
 
+    async def _date(self, _request: web.Request, response: web.StreamResponse) -> None:
+        response.headers["Date"] = formatdate(self._world.now(), usegmt=True)
+
     async def _call(self, request: web.Request) -> web.StreamResponse:
         try:
             self._check_token(request.match_info["token"])
@@ -72,11 +77,14 @@ class ApiServer:
             return _answer(ApiError(413, REASONS[413]).body(), 413)
         if self._world.faults.loses_answer(name) and request.transport is not None:
             request.transport.abort()
+        if self._world.faults.garbles(name):
+            return web.Response(body=b'{"ok": true, "result": ', content_type="application/json")
         return _answer({"ok": True, "result": result}, 200)
 
     async def _perform(self, name: str, arguments: Arguments) -> object:
         self._world.calls.append(ApiCall(name, arguments.values))
         self._world.pulse.beat()
+        await asyncio.sleep(self._world.faults.delay(name))
         if refusal := self._world.faults.refusal(name, arguments.integer("chat_id")):
             raise refusal
         result = METHODS[name](self._world, arguments)
