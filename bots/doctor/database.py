@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from bots.doctor.verdict import NotLookedAt, Verdict, fail, listed, ok, warn
+from bots.doctor.verdict import NotLookedAt, Verdict, counted, fail, listed, ok, warn
 from core.archive.schema import MIGRATIONS
 from core.confirmations.folder import BROKEN
 
@@ -41,7 +41,7 @@ def look_at_pending(folder: Path) -> Verdict:
     broken = sorted(path.parents[2].name for path in (folder / "runtimes").glob(f"*/pending/{BROKEN}/*"))
     if broken:
         return warn(
-            f"{len(broken)} files of confirmations could not be read and count as denied: {listed(broken)}",
+            f"{counted(len(broken), 'confirmation')} could not be read and counted as denied: {listed(broken)}",
             f"look into runtimes/<session>/pending/{BROKEN}, then remove them",
         )
     return ok("every confirmation on disk was readable")
@@ -60,13 +60,13 @@ def look_at_parked(folder: Path) -> Verdict:
         raise NotLookedAt("database") from error
     if refused:
         return warn(
-            f"the runtime refused {refused} deliveries for good (400, 409, 410, 413 or 422); they are set aside",
-            "mend the runtime; the column `record` of the table `outbox` in history.db says how it answered",
+            f"the runtime refused {refused} of what was delivered for good, which is set aside",
+            "see why it answers 400, 409, 410, 413 or 422; `record` in the table `outbox` of history.db says which",
         )
     if unread:
         return warn(
-            f"{unread} events of the last 7 days could not be read or written; they are set aside in history.db",
-            "please report what the column `reason` of the table `parked` says",
+            f"{counted(unread, 'event')} of the last 7 days could not be read or written, and set aside",
+            "please report what `reason` in the table `parked` of history.db says",
         )
     return ok("nothing is set aside")
 

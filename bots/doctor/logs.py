@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from bots.doctor.house import holder, sessions_of
-from bots.doctor.verdict import Verdict, fail, listed, ok, warn
+from bots.doctor.verdict import Verdict, counted, fail, listed, ok, warn
 from core.ids import SessionId
 from core.log import scan
 from core.log.records import Record, unpack
@@ -67,20 +67,22 @@ def look_at_logs(folder: Path, clock: Callable[[], float] = time.monotonic) -> V
         elif found.torn_tail and not at_work:
             torn.append(session)
     if closed:
-        return fail(f"{_logs(len(closed))} cannot be read: {listed(closed)}", "check their owner, rights and disk")
+        return fail(
+            f"{counted(len(closed), 'log')} cannot be read: {listed(closed)}", "check their owner, rights and disk"
+        )
     if bad:
         return fail(
-            f"{_logs(len(bad))} with lines that cannot be read: {listed(bad)}",
+            f"{counted(len(bad), 'log')} with lines that cannot be read: {listed(bad)}",
             "`ishiki log check` shows them; stop `ishiki run`, and `ishiki log repair` removes them and keeps a backup",
         )
     if torn:
         return warn(
-            f"{_logs(len(torn))} whose last write was cut short: {listed(torn)}",
+            f"{counted(len(torn), 'log')} whose last write was cut short: {listed(torn)}",
             "nothing that was acknowledged is lost; the next write closes it off",
         )
     if looked < len(sessions):
         return ok(f"the newest {looked} of {len(sessions)} logs can be read; `ishiki log check` looks at all")
-    return ok(f"{_logs(looked)} can be read, every line" if looked else "there are no logs yet")
+    return ok(f"{counted(looked, 'log')} can be read, every line" if looked else "there are no logs yet")
 
 
 def _of_journal(content: bytes) -> Verdict:
@@ -91,7 +93,7 @@ def _of_journal(content: bytes) -> Verdict:
         return fail(told, "check the disk; `ishiki run` saves what is whole")
     if content:
         return warn(
-            f"the program was cut off: the journal still holds {len(found.records)} writes",
+            f"the program was cut off: the journal still holds {counted(len(found.records), 'write')}",
             "start `ishiki run`, which puts them into the logs",
         )
     return ok("the journal is empty, as a clean stop leaves it")
@@ -104,7 +106,3 @@ def _stats(folder: Path, session: SessionId, records: list[Record]) -> scan.Stat
             return scan.stats(log.read_at, log.size)
     except OSError:
         return None
-
-
-def _logs(count: int) -> str:
-    return "1 log" if count == 1 else f"{count} logs"

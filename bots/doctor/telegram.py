@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from bots.doctor.calls import Caller, Once, Refused, Skew, Told
-from bots.doctor.verdict import Check, NotLookedAt, Unanswered, Verdict, fail, listed, ok, warn
+from bots.doctor.verdict import Check, NotLookedAt, Unanswered, Verdict, counted, fail, listed, ok, warn
 
 TOKEN: Final = "telegram.token"  # noqa: S105 - a check's name
 LISTENED_FOR: Final = 4.0
@@ -148,7 +148,7 @@ class Telegram:
                 f"{found.pending_update_count} updates wait at Telegram, which keeps them for a day",
                 "start `ishiki run`, or see why it takes none",
             )
-        return ok(f"{found.pending_update_count} updates wait at Telegram")
+        return ok(f"{counted(found.pending_update_count, 'update')} waiting at Telegram")
 
     async def look_at_privacy(self) -> Verdict:
         """Whether the bot hears what is said in groups."""

@@ -60,3 +60,8 @@ def listed(names: list[str], most: int = 5) -> str:
     """The first of them, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 log``, ``2 logs``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
