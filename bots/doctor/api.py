@@ -9,7 +9,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from bots.doctor.calls import Once, Told
-from bots.doctor.verdict import Verdict, fail, ok, warn
+from bots.doctor.verdict import NotLookedAt, Verdict, fail, ok, warn
 from core.trust import trusted
 
 PATIENCE: Final = 5.0
@@ -34,9 +34,10 @@ class Api:
         self._readiness = Once(self._ask)
 
     async def problem_of(self, part: str) -> str | None:
-        """What `ishiki run` says of a part of it: one sentence, None where it is well or does not say."""
-        found = await self._readiness()
-        return None if found is None else found.problems.get(part)
+        """What `ishiki run` says of a part of it: one sentence, None where it is well. Raises `NotLookedAt`."""
+        if (found := await self._readiness()) is None:
+            raise NotLookedAt("api")
+        return found.problems.get(part)
 
     async def look_at_address(self) -> Verdict:
         """Whether the port is free, or ours."""

@@ -1,6 +1,8 @@
 """Asking over HTTP: what came back as a model of ours, or one sentence about why not."""
 
 import asyncio
+import socket
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
@@ -89,8 +91,8 @@ class Caller:
             response = await self._client.get(f"{self._base}{path}", params=query or None, timeout=timeout)
         except httpx.TimeoutException:
             raise Unanswered(f"{self._named} does not answer", self._cure) from None
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:  # its text may hold the address
-            raise Unanswered(f"{self._named} cannot be reached ({type(error).__name__})", self._cure) from None
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            raise Unanswered(f"{self._named} cannot be reached ({_reason(error)})", self._cure) from None
         self._note_clock(response, began, time.time())
         return response
 
@@ -115,6 +117,20 @@ class Once(Generic[T]):
     async def __call__(self) -> T:
         self._asking = self._asking or asyncio.ensure_future(self._ask())
         return await asyncio.shield(self._asking)
+
+
+def _reason(error: BaseException) -> str:
+    """Why there is no connection, in words; what the errors say themselves may hold the address."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            return "its name is not found"
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return "its certificate is not trusted; see the clock, and SSL_CERT_FILE"
+        if isinstance(cause, ConnectionRefusedError):
+            return "nobody listens there"
+        cause = cause.__cause__ or cause.__context__
+    return type(error).__name__
 
 
 def _refusal(response: httpx.Response) -> _Refusal:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -27,8 +27,9 @@ from bots.doctor.telegram import LISTENED_FOR, Telegram
 from bots.doctor.telegram_chats import Chats
 from bots.doctor.verdict import Check, Verdict, ok
 from bots.settings import Settings
-from core.access import Visit
-from core.ids import SessionId, business_connection_of, channel_of, platform_of
+from core.access import AllowRules, Visit
+from core.errors import InvalidId
+from core.ids import SessionId, business_connection_of, channel_of, discord_session, platform_of, telegram_session
 from core.trust import trusted
 
 DOTENV: Final = Path(".env")
@@ -52,9 +53,13 @@ async def checks(
     patience: float = PATIENCE,
     listened_for: float = LISTENED_FOR,
 ) -> AsyncGenerator[list[Check]]:
-    """Everything there is to look at. ``room`` measures the disk, ``patience`` is for one answer, in seconds."""
+    """Everything there is to look at. ``room`` measures the disk, ``patience`` is for one answer, in seconds.
+
+    Raises `SettingsRefused` where the certificates that SSL_CERT_FILE names cannot be read.
+    """
     folder = settings.ishiki_data_dir
     known = await asyncio.to_thread(_known, folder)
+    await asyncio.to_thread(trusted)
     api = Api(settings.ishiki_http_host, settings.ishiki_http_port, held=known.held)
     clocks: dict[str, Told] = {}
     async with AsyncExitStack() as stack:
@@ -99,9 +104,14 @@ async def _of_discord(
         client, settings.discord_api_url, settings.discord_gateway_url, rules=rules, admins=_admins(settings, "discord")
     )
     clocks["Discord"] = discord.skew
-    servers = sorted(rule.removeprefix("guild:") for rule in rules.including if rule.startswith("guild:"))
-    sessions = [session for session in known.sessions if platform_of(session) == "discord"]
-    return [*discord.checks(), *Channels(discord, sessions, servers, known.paired).checks()]
+    channels = Channels(
+        discord,
+        [session for session in known.sessions if platform_of(session) == "discord"],
+        servers=sorted(rule.removeprefix("guild:") for rule in rules.including if rule.startswith("guild:")),
+        named=_named(rules, discord_session),
+        paired=known.paired,
+    )
+    return [*discord.checks(), *channels.checks()]
 
 
 async def _of_telegram(
@@ -130,7 +140,7 @@ async def _of_telegram(
 
 
 def _of_use(settings: Settings, known: Known) -> list[SessionId]:
-    """The Telegram chats in which somebody is let in."""
+    """The Telegram chats in which somebody is let in, those first that a rule names."""
 
     def place(session: SessionId) -> Visit:
         chat, business = channel_of(session), business_connection_of(session) is not None
@@ -138,7 +148,17 @@ def _of_use(settings: Settings, known: Known) -> list[SessionId]:
 
     rules = settings.telegram_allow
     ours = [session for session in known.sessions if platform_of(session) == "telegram"]
-    return [session for session in ours if session in known.paired or rules.may_admit(place(session))]
+    let_in = [session for session in ours if session in known.paired or rules.may_admit(place(session))]
+    return list(dict.fromkeys([*_named(rules, telegram_session), *let_in]))
+
+
+def _named(rules: AllowRules, session: Callable[[str], SessionId]) -> list[SessionId]:
+    """The sessions of the channels or chats that rules name by their number."""
+    found: list[SessionId] = []
+    for rule in sorted(rules.including):
+        with suppress(InvalidId):
+            found.append(session(rule))
+    return found
 
 
 async def _settings(settings: Settings, known: Known) -> Verdict:

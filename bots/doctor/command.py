@@ -42,12 +42,15 @@ async def _examine(settings: Settings, *, as_json: bool) -> Counter[str]:
     blanking = Blanking(value.get_secret_value() for _, value in settings if isinstance(value, SecretStr))
     counted: Counter[str] = Counter()
     async with checks(settings) as looks:
-        spinner = console.status("looking …") if console.is_terminal else nullcontext()
-        with spinner:
+        names = [check.name for check in looks]
+        with console.status("") if console.is_terminal else nullcontext() as spinner:
             async with aclosing(examine(looks)) as findings:
                 async for finding in findings:
                     counted[finding.status] += 1
                     _print(finding._replace(message=blanking.text(finding.message)), as_json=as_json)
+                    names.remove(finding.check)
+                    if spinner is not None and names:
+                        spinner.update(f"looking at {names[0]} …")
     return counted
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import aiohttp
 import httpx
 
-from bots.doctor.calls import Caller, Once, Refused, Skew, Told
+from bots.doctor.calls import PATIENCE, Caller, Once, Refused, Skew, Told
 from bots.doctor.verdict import Check, NotLookedAt, Unanswered, Verdict, fail, listed, ok, warn
 from core.access import AllowRules
 
@@ -98,11 +98,11 @@ class Discord:
         cure = "check the network and DISCORD_GATEWAY_URL"
         try:
             async with (
+                asyncio.timeout(PATIENCE),
                 aiohttp.ClientSession() as client,  # as the library does it: without the environment's proxies
                 client.ws_connect(self._gateway_url, params={"v": "10", "encoding": "json"}) as socket,
             ):
-                async with asyncio.timeout(5):
-                    hello: object = json.loads(await socket.receive_str())
+                hello: object = json.loads(await socket.receive_str())
         except TimeoutError:
             return fail("Discord's gateway does not say hello", cure)
         except (aiohttp.ClientError, OSError, TypeError, ValueError) as error:

@@ -37,8 +37,13 @@ class Channel(Told):
         return self.type in _THREADS
 
 
-class Server(Told):
+class Partial(Told):
+    """A server in a list."""
+
     id: str
+
+
+class Server(Partial):
     owner_id: str
     roles: tuple[Role, ...]
 
@@ -64,13 +69,21 @@ class Lack(NamedTuple):
 
 
 class Channels:
-    """``paired`` are sessions that are let in whatever the rules say."""
+    """``paired`` are sessions that are let in whatever the rules say, ``named`` those that a rule names."""
 
     def __init__(
-        self, discord: Discord, sessions: Sequence[SessionId], servers: Sequence[str], paired: Container[str]
+        self,
+        discord: Discord,
+        sessions: Sequence[SessionId],
+        *,
+        servers: Sequence[str],
+        named: Sequence[SessionId],
+        paired: Container[str],
     ) -> None:
         self._discord = discord
-        self._sessions = sessions
+        left = [it for it in sessions if it in paired or not discord.rules.excludes(Visit(channel_of(it)))]
+        self._sessions = list(dict.fromkeys([*named, *left]))
+        self._named = named
         self._servers = servers
         self._paired = paired
         self._standings: dict[str, Once[Standing]] = {}
@@ -83,7 +96,9 @@ class Channels:
         """Whether the bot is in the servers that DISCORD_ALLOW names, and not made to be silent."""
         await self._discord.account()
         if not self._servers:
-            return ok("DISCORD_ALLOW names no server")
+            if await self._discord.caller.get("/users/@me/guilds", list[Partial], limit=1):
+                return ok("the bot is in a server; DISCORD_ALLOW names none")
+            return warn("the bot is in no server", "add it to yours (OAuth2 → URL Generator in the developer portal)")
         outside: list[str] = []
         silent: list[str] = []
         for number in self._servers[:MOST]:
@@ -106,13 +121,13 @@ class Channels:
         await self._discord.account()
         asked = self._sessions[:MOST]
         lacks = [lack for lack in await asyncio.gather(*map(self._lack, asked)) if lack is not None]
-        cure = "give the bot's role these rights in that channel, or in its category"
+        cure = "give the bot's role these rights there; or leave the channel out, with !<channel id> in DISCORD_ALLOW"
         closed = [f"{lack.session} ({', '.join(lack.needed)})" for lack in lacks if lack.needed]
         if closed:
             return fail(f"the bot lacks rights that it needs in {listed(closed)}", cure)
         poor = [f"{lack.session} ({', '.join(lack.wanted)})" for lack in lacks if lack.wanted]
         if poor:
-            return warn(f"the bot lacks rights in {listed(poor)}", cure)
+            return warn(f"the bot lacks something in {listed(poor)}", cure)
         if not lacks:
             return ok("there are no channels to look at yet")
         newest = f"the newest {len(asked)} of {len(self._sessions)} channels"
@@ -132,7 +147,9 @@ class Channels:
                 place = await ask(f"/channels/{channel.parent_id}", Channel) if channel.is_thread else channel
                 standing = await self._standing(channel.guild_id)
             except Refused as refused:
-                return None if refused.code == _UNKNOWN_CHANNEL else Lack(session, ["View Channel"], [])
+                if refused.code != _UNKNOWN_CHANNEL:
+                    return Lack(session, ["View Channel"], [])
+                return Lack(session, [], ["there is no such channel"]) if session in self._named else None
         return await self._compare(session, channel, place, standing)
 
     def _is_let_in(self, session: SessionId, channel: Channel, server: str) -> bool:

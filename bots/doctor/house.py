@@ -114,7 +114,8 @@ def _of_rights(folder: Path, found: os.stat_result) -> Verdict:
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         return fail(f"{folder} cannot be read and written by us", f"chown -R {_us()} {folder}")
     if found.st_uid != os.geteuid():
-        return warn(f"{folder} belongs to user {found.st_uid}, and we are {os.geteuid()}", f"chown -R {_us()} {folder}")
+        cure = f"run ishiki as that user, or chown -R {_us()} {folder}"
+        return warn(f"{folder} belongs to user {found.st_uid}, and we are {os.geteuid()}", cure)
     if found.st_mode & _OF_OTHERS:
         mode = stat.S_IMODE(found.st_mode)
         return warn(f"others can look into {folder} ({mode:04o}), where chats are kept", f"chmod 700 {folder}")

@@ -51,38 +51,58 @@ def look_at_logs(folder: Path, clock: Callable[[], float] = time.monotonic) -> V
         at_work = holder(folder).there
     except OSError as error:
         return fail(f"the logs in {folder} cannot be listed ({error.strerror})", "check its owner, rights and disk")
-    looked = 0
-    bad: list[str] = []
-    closed: list[str] = []
-    torn: list[str] = []
+    logs = _Logs()
     for session in sessions:
         if clock() > ends:
             break
-        looked += 1
-        found = _stats(folder, session, journal.get(session, []))
-        if found is None:
-            closed.append(session)
-        elif found.bad_lines:
-            bad.append(session)
+        logs.look(folder, session, journal.get(session, []), at_work=at_work)
+    return logs.verdict(of=len(sessions))
+
+
+class _Logs:
+    """What was found in those that were looked into so far."""
+
+    def __init__(self) -> None:
+        self._looked = 0
+        self._closed: list[str] = []
+        self._bad: list[str] = []
+        self._torn: list[str] = []
+
+    def look(self, folder: Path, session: SessionId, records: list[Record], *, at_work: bool) -> None:
+        """``at_work``: a last line that is not whole may just be being written."""
+        self._looked += 1
+        try:
+            with View(folder / "runtimes" / session / "events.jsonl", records) as log:
+                found = scan.stats(log.read_at, log.size)
+        except OSError:
+            self._closed.append(session)
+            return
+        if found.bad_lines:
+            self._bad.append(session)
         elif found.torn_tail and not at_work:
-            torn.append(session)
-    if closed:
-        return fail(
-            f"{counted(len(closed), 'log')} cannot be read: {listed(closed)}", "check their owner, rights and disk"
-        )
-    if bad:
-        return fail(
-            f"{counted(len(bad), 'log')} with lines that cannot be read: {listed(bad)}",
-            "`ishiki log check` shows them; stop `ishiki run`, and `ishiki log repair` removes them and keeps a backup",
-        )
-    if torn:
-        return warn(
-            f"{counted(len(torn), 'log')} whose last write was cut short: {listed(torn)}",
-            "nothing that was acknowledged is lost; the next write closes it off",
-        )
-    if looked < len(sessions):
-        return ok(f"the newest {looked} of {len(sessions)} logs can be read; `ishiki log check` looks at all")
-    return ok(f"{counted(looked, 'log')} can be read, every line" if looked else "there are no logs yet")
+            self._torn.append(session)
+
+    def verdict(self, of: int) -> Verdict:
+        """About ``of`` logs in all."""
+        if self._closed:
+            return fail(f"{_logs(self._closed)} cannot be read: {listed(self._closed)}", "check owner, rights and disk")
+        if self._bad:
+            return fail(
+                f"{_logs(self._bad)} with lines that cannot be read: {listed(self._bad)}",
+                "`ishiki log check` shows them; `ishiki log repair` removes them and keeps a backup",
+            )
+        if self._torn:
+            return warn(
+                f"{_logs(self._torn)} whose last write was cut short: {listed(self._torn)}",
+                "nothing that was acknowledged is lost; the next write closes it off",
+            )
+        if self._looked < of:
+            return ok(f"the newest {self._looked} of {of} logs can be read; `ishiki log check` looks at all")
+        return ok(f"{counted(of, 'log')} can be read, every line" if of else "there are no logs yet")
+
+
+def _logs(sessions: list[str]) -> str:
+    return counted(len(sessions), "log")
 
 
 def _of_journal(content: bytes) -> Verdict:
@@ -97,12 +117,3 @@ def _of_journal(content: bytes) -> Verdict:
             "start `ishiki run`, which puts them into the logs",
         )
     return ok("the journal is empty, as a clean stop leaves it")
-
-
-def _stats(folder: Path, session: SessionId, records: list[Record]) -> scan.Stats | None:
-    """What a log holds; None where it cannot be read."""
-    try:
-        with View(folder / "runtimes" / session / "events.jsonl", records) as log:
-            return scan.stats(log.read_at, log.size)
-    except OSError:
-        return None

@@ -64,7 +64,7 @@ class Chats:
         if not asked:
             return ok("there are no groups or channels to look at yet")
         barred = await asyncio.gather(*(self._look(session, me) for session in asked))
-        cure = "add the bot again or give it that right there; or leave the chat out of TELEGRAM_ALLOW"
+        cure = "add the bot, or give it that right; or leave the chat out, with !<chat id> in TELEGRAM_ALLOW"
         silent = [f"{one.session} ({one.speaking})" for one in barred if one.speaking]
         if silent:
             return fail(f"the bot cannot write in {listed(silent)}", cure)
@@ -99,12 +99,12 @@ def _is_asked_about(session: SessionId) -> bool:
 def _of_refusal(session: SessionId, refused: Refused) -> Barred:
     if "upgraded to a supergroup" in refused.reason:
         return Barred(session)  # it goes on as another session, which is looked at itself
-    return Barred(session, "the bot is not in it" if refused.status == 403 else "there is no such chat any more")
+    return Barred(session, "it is not there" if refused.status == 403 else "it does not know that chat")
 
 
 def _of_member(session: SessionId, place: Chat, member: Member) -> Barred:
     if member.status in {"left", "kicked"}:
-        return Barred(session, "the bot is not in it")
+        return Barred(session, "it is not there")
     if member.status in {"administrator", "creator"}:
         mute = place.type == "channel" and member.status == "administrator" and not member.can_post_messages
         return Barred(session, "it may not post there" if mute else "")

@@ -64,6 +64,19 @@ async def test_a_server_that_the_bot_is_not_in_is_named(patient: Patient) -> Non
     assert "4711" in found.message
 
 
+async def test_a_channel_that_a_rule_names_is_looked_at_before_anything_was_said_there(patient: Patient) -> None:
+    found = (await patient.look(DISCORD_ALLOW=f"{patient.channel.id},4711"))["discord.channels"]
+    assert found.status == "warn"
+    assert "dc-4711 (there is no such channel)" in found.message
+
+
+async def test_a_bot_that_is_in_no_server_is_a_warning(patient: Patient) -> None:
+    assert (await patient.look(DISCORD_ALLOW="dm"))["discord.servers"].status == "ok"
+    assert patient.channel.guild is not None
+    await patient.discord.leave(patient.channel.guild)
+    assert (await patient.look(DISCORD_ALLOW="dm"))["discord.servers"].status == "warn"
+
+
 async def test_a_server_that_fails_is_a_warning_where_something_else_is_known(patient: Patient) -> None:
     patient.discord.fail("GET /applications/@me", 503, times=9)
     found = await patient.look()

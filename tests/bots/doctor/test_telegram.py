@@ -77,7 +77,7 @@ async def test_a_group_that_threw_the_bot_out_is_named(patient: Patient) -> None
     patient.telegram.remove_bot(patient.group)
     found = (await patient.look())["telegram.chats"]
     assert found.status == "fail"
-    assert f"tg-{patient.group.id} (the bot is not in it)" in found.message
+    assert f"tg-{patient.group.id} (it is not there)" in found.message
 
 
 async def test_a_group_in_which_members_may_not_write_is_named(patient: Patient) -> None:
@@ -95,6 +95,12 @@ async def test_a_group_in_which_members_may_not_send_files_is_a_warning(patient:
 async def test_a_group_that_no_rule_lets_in_is_left_alone(patient: Patient) -> None:
     patient.telegram.remove_bot(patient.group)
     assert (await patient.look(TELEGRAM_ALLOW="dm"))["telegram.chats"].status == "ok"
+
+
+async def test_a_chat_that_a_rule_names_is_looked_at_before_anything_was_said_there(patient: Patient) -> None:
+    found = (await patient.look(TELEGRAM_ALLOW="-1009999999"))["telegram.chats"]
+    assert found.status == "fail"
+    assert "tg--1009999999 (it does not know that chat)" in found.message
 
 
 async def test_an_admin_who_never_wrote_to_the_bot_is_a_warning(patient: Patient) -> None:
