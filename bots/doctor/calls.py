@@ -92,7 +92,7 @@ class Caller:
         except httpx.TimeoutException:
             raise Unanswered(f"{self._named} does not answer", self._cure) from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise Unanswered(f"{self._named} cannot be reached ({_reason(error)})", self._cure) from None
+            raise Unanswered(f"{self._named} cannot be reached ({reason_of(error)})", self._cure) from None
         self._note_clock(response, began, time.time())
         return response
 
@@ -107,20 +107,8 @@ class Caller:
             self.skew = found
 
 
-class Once(Generic[T]):
-    """Something that several checks go by, asked for by the first of them."""
-
-    def __init__(self, ask: Callable[[], Awaitable[T]]) -> None:
-        self._ask = ask
-        self._asking: asyncio.Future[T] | None = None
-
-    async def __call__(self) -> T:
-        self._asking = self._asking or asyncio.ensure_future(self._ask())
-        return await asyncio.shield(self._asking)
-
-
-def _reason(error: BaseException) -> str:
-    """Why there is no connection, in words; what the errors say themselves may hold the address."""
+def reason_of(error: BaseException) -> str:
+    """Why there is no connection, in words of ours: what a client's errors say may hold the address."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, socket.gaierror):
@@ -131,6 +119,18 @@ def _reason(error: BaseException) -> str:
             return "nobody listens there"
         cause = cause.__cause__ or cause.__context__
     return type(error).__name__
+
+
+class Once(Generic[T]):
+    """Something that several checks go by, asked for by the first of them."""
+
+    def __init__(self, ask: Callable[[], Awaitable[T]]) -> None:
+        self._ask = ask
+        self._asking: asyncio.Future[T] | None = None
+
+    async def __call__(self) -> T:
+        self._asking = self._asking or asyncio.ensure_future(self._ask())
+        return await asyncio.shield(self._asking)
 
 
 def _refusal(response: httpx.Response) -> _Refusal:

@@ -58,7 +58,6 @@ def _print(finding: Finding, *, as_json: bool) -> None:
     if as_json:
         print_json(finding._asdict())
         return
-    line = f"{finding.status:<4}  {finding.check:<{_NAME}}{for_terminal(finding.message)}"
-    print_line(line, STYLES[finding.status])
-    if finding.cure:
-        print_line(f"{'':{6 + _NAME}}→ {for_terminal(finding.cure)}")
+    cure = f" → {for_terminal(finding.cure)}" if finding.cure else ""
+    told = f"{finding.status:<4}  {finding.check:<{_NAME}}{for_terminal(finding.message)}{cure}"
+    print_line(told, STYLES[finding.status])

@@ -9,7 +9,7 @@ from typing import Final
 import aiohttp
 import httpx
 
-from bots.doctor.calls import PATIENCE, Caller, Once, Refused, Skew, Told
+from bots.doctor.calls import PATIENCE, Caller, Once, Refused, Skew, Told, reason_of
 from bots.doctor.verdict import Check, NotLookedAt, Unanswered, Verdict, fail, listed, ok, warn
 from core.access import AllowRules
 
@@ -18,6 +18,8 @@ HELLO: Final = 10
 """What the gateway says first."""
 _CONTENT: Final = 1 << 18 | 1 << 19
 """Application flags of the Message Content intent: in full, and of a bot in fewer than 100 servers."""
+_ASKED: Final = {"v": "10", "encoding": "json"}
+_FAREWELL: Final = aiohttp.ClientWSTimeout(ws_close=1.0)  # pyright: ignore[reportCallIssue] - a dataclass, made by a decorator
 _FEW_STARTS: Final = 20
 _PORTAL: Final = "https://discord.com/developers/applications"
 _CURE: Final = "check the network and DISCORD_API_URL"
@@ -100,13 +102,13 @@ class Discord:
             async with (
                 asyncio.timeout(PATIENCE),
                 aiohttp.ClientSession() as client,  # as the library does it: without the environment's proxies
-                client.ws_connect(self._gateway_url, params={"v": "10", "encoding": "json"}) as socket,
+                client.ws_connect(self._gateway_url, params=_ASKED, timeout=_FAREWELL) as socket,
             ):
                 hello: object = json.loads(await socket.receive_str())
         except TimeoutError:
             return fail("Discord's gateway does not say hello", cure)
         except (aiohttp.ClientError, OSError, TypeError, ValueError) as error:
-            return fail(f"Discord's gateway cannot be reached ({type(error).__name__})", cure)
+            return fail(f"Discord's gateway cannot be reached ({reason_of(error)})", cure)
         if not isinstance(hello, dict) or hello.get("op") != HELLO:  # pyright: ignore[reportUnknownMemberType] - JSON from outside
             return fail("what answers at DISCORD_GATEWAY_URL is no Discord gateway", cure)
         return ok("Discord's gateway says hello")

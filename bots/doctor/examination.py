@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from typing import Final
 
+from bots.doctor.calls import Refused
 from bots.doctor.verdict import Check, Finding, NotLookedAt, Unanswered, Verdict, fail, warn
 
 LIMIT: Final = 10.0
@@ -40,6 +41,8 @@ async def _find(check: Check, limit: float) -> Finding:
         verdict = warn(f"not looked at, because of {earlier}", f"mend {earlier} first")
     except Unanswered as error:
         verdict = warn(str(error), error.cure)
+    except Refused as refused:
+        verdict = warn(f"this was refused ({refused.status})", "try again later; then check the API's address")
     except Exception as error:  # noqa: BLE001 - a check that trips must not hide what the others find
         verdict = warn(f"could not be checked ({type(error).__name__})", "please report this as an error of ours")
     return Finding(check.name, *verdict)

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +16,8 @@ from core.log.view import View, read_journal
 
 LOOKED_FOR: Final = 7.0
 """Seconds after which the rest of the logs is left to `ishiki log check`."""
+NEWEST: Final = 16 * 1024**2
+"""Bytes of each log, so that a large one does not keep us from the others."""
 _KEPT: Final = "journal.kept"
 
 
@@ -51,36 +55,51 @@ def look_at_logs(folder: Path, clock: Callable[[], float] = time.monotonic) -> V
         at_work = holder(folder).there
     except OSError as error:
         return fail(f"the logs in {folder} cannot be listed ({error.strerror})", "check its owner, rights and disk")
-    logs = _Logs()
-    for session in sessions:
-        if clock() > ends:
-            break
-        logs.look(folder, session, journal.get(session, []), at_work=at_work)
+    logs = _Logs(at_work=at_work, is_late=lambda: clock() > ends)
+    with suppress(_Late):
+        for session in sessions:
+            logs.look(folder, session, journal.get(session, []))
     return logs.verdict(of=len(sessions))
 
 
-class _Logs:
-    """What was found in those that were looked into so far."""
+class _Late(Exception):
+    """The time is over."""
 
-    def __init__(self) -> None:
-        self._looked = 0
+
+class _Logs:
+    """What was found in those that were looked into so far.
+
+    ``at_work``: somebody writes, so that a last line may not be whole yet. ``is_late`` says when to stop.
+    """
+
+    def __init__(self, *, at_work: bool, is_late: Callable[[], bool]) -> None:
+        self._at_work = at_work
+        self._is_late = is_late
+        self._looked = self._cut = 0
         self._closed: list[str] = []
         self._bad: list[str] = []
         self._torn: list[str] = []
 
-    def look(self, folder: Path, session: SessionId, records: list[Record], *, at_work: bool) -> None:
-        """``at_work``: a last line that is not whole may just be being written."""
-        self._looked += 1
+    def look(self, folder: Path, session: SessionId, records: list[Record]) -> None:
+        """Raises `_Late`, also in the middle of one."""
         try:
             with View(folder / "runtimes" / session / "events.jsonl", records) as log:
-                found = scan.stats(log.read_at, log.size)
+                start = _newest_part(log)
+                found = scan.stats(partial(self._read_in_time, log, start), log.size - start)
         except OSError:
             self._closed.append(session)
-            return
-        if found.bad_lines:
-            self._bad.append(session)
-        elif found.torn_tail and not at_work:
-            self._torn.append(session)
+        else:
+            self._cut += start > 0
+            if found.bad_lines:
+                self._bad.append(session)
+            elif found.torn_tail and not self._at_work:
+                self._torn.append(session)
+        self._looked += 1
+
+    def _read_in_time(self, log: View, start: int, offset: int, count: int) -> bytes:
+        if self._is_late():
+            raise _Late
+        return log.read_at(start + offset, count)
 
     def verdict(self, of: int) -> Verdict:
         """About ``of`` logs in all."""
@@ -96,9 +115,19 @@ class _Logs:
                 f"{_logs(self._torn)} whose last write was cut short: {listed(self._torn)}",
                 "nothing that was acknowledged is lost; the next write closes it off",
             )
-        if self._looked < of:
-            return ok(f"the newest {self._looked} of {of} logs can be read; `ishiki log check` looks at all")
+        if self._looked < of or self._cut:
+            seen = f"{self._looked} of {counted(of, 'log')} looked into, of large ones the newest part, and readable"
+            return ok(f"{seen}; `ishiki log check` looks at everything")
         return ok(f"{counted(of, 'log')} can be read, every line" if of else "there are no logs yet")
+
+
+def _newest_part(log: View) -> int:
+    """Where the newest lines begin, at most `NEWEST` bytes of them; the end where that is within one line."""
+    if log.size <= NEWEST:
+        return 0
+    start = log.size - NEWEST
+    line_end = log.read_at(start, NEWEST).find(b"\n")
+    return log.size if line_end < 0 else start + line_end + 1
 
 
 def _logs(sessions: list[str]) -> str:

@@ -5,6 +5,7 @@ from typing import Final
 
 import aiohttp
 
+from bots.doctor.calls import reason_of
 from bots.doctor.verdict import Verdict, fail, ok, warn
 from core.runtime.http import client
 
@@ -28,8 +29,8 @@ async def look_at_runtime(url: str | None, token: str | None) -> Verdict:
             refused_without = token is not None and status not in _REFUSALS and await _get(asking, url) in _REFUSALS
     except TimeoutError:
         return fail("the runtime does not answer", cure)
-    except (aiohttp.ClientError, OSError) as error:  # its text may hold the address
-        return fail(f"the runtime cannot be reached ({type(error).__name__})", cure)
+    except (aiohttp.ClientError, OSError) as error:
+        return fail(f"the runtime cannot be reached ({reason_of(error)})", cure)
     return _of_answer(status, token, takes_it=refused_without)
 
 

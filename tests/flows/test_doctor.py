@@ -55,7 +55,7 @@ async def test_what_fails_is_told_with_its_cure_and_exit_code_1(operator: Operat
     code, output, errors = await operator.ishiki("doctor", DISCORD_TOKEN="wrong", TELEGRAM_TOKEN="")
     assert (code, errors) == (1, "")
     assert "fail  discord.token" in output
-    assert "→ set DISCORD_TOKEN" in output
+    assert "(401) → set DISCORD_TOKEN" in output
     assert "Traceback" not in output
     assert not operator.data.exists()
 

@@ -47,6 +47,21 @@ async def test_a_channel_without_history_and_files_is_a_warning(patient: Patient
     assert "(Read Message History, Attach Files)" in found.message
 
 
+async def test_a_thread_has_the_rights_of_its_channel(patient: Patient) -> None:
+    world = patient.discord.world
+    thread = world.start_thread(patient.channel, "Friday", world.owner)
+    await patient.discord.deny(patient.channel, Permission.SEND_MESSAGES_IN_THREADS)
+    found = (await patient.look(DISCORD_ALLOW=f"{thread.id}"))["discord.channels"]
+    assert found.status == "fail"
+    assert f"dc-{thread.id} (Send Messages in Threads)" in found.message
+
+
+async def test_what_is_refused_later_is_a_warning(patient: Patient) -> None:
+    patient.discord.fail("GET /applications/@me", 403, times=9)
+    found = (await patient.look())["discord.intents"]
+    assert (found.status, "403" in found.message) == ("warn", True)
+
+
 async def test_a_channel_that_is_gone_or_let_in_no_more_needs_no_rights(patient: Patient) -> None:
     await patient.discord.deny(patient.channel, Permission.VIEW_CHANNEL | Permission.SEND_MESSAGES)
     await patient.discord.delete_channel(patient.channel)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bots.doctor.disk import Room, look_at_writing
+from bots.doctor.logs import NEWEST, look_at_logs
 from bots.sandbox.runtime import RuntimeSandbox
 from core.ids import discord_session
 from core.sessions.directory import FolderLock
@@ -117,6 +118,25 @@ async def test_a_torn_tail_is_a_warning(patient: Patient) -> None:
     assert (await patient.look())["logs"].status == "warn"
 
 
+def test_a_look_into_many_logs_ends_in_time_and_says_so(patient: Patient) -> None:
+    seconds = iter([0.0, 1.0, 100.0])
+    found = look_at_logs(patient.data, lambda: next(seconds))
+    assert found.status == "ok"
+    assert found.message.startswith("1 of 2 logs")
+
+
+def test_of_a_large_log_the_newest_part_is_looked_into(patient: Patient) -> None:
+    path = patient.data / "runtimes" / discord_session(patient.channel.id) / "events.jsonl"
+    line = path.read_bytes()
+    with path.open("wb") as log:
+        log.write(b"not what was written\n" + line * (NEWEST // len(line) + 2))
+    found = look_at_logs(patient.data)
+    assert (found.status, "newest part" in found.message) == ("ok", True)
+    with path.open("ab") as log:
+        log.write(b"not what was written\n")
+    assert look_at_logs(patient.data).status == "fail"
+
+
 async def test_a_journal_of_a_program_that_was_cut_off_is_told(patient: Patient) -> None:
     house = House(patient.data)
     await house.open()
@@ -187,4 +207,4 @@ async def test_a_port_that_another_program_has_is_a_failure(patient: Patient) ->
 async def test_nobody_to_hear_and_nobody_let_in_are_warnings(patient: Patient) -> None:
     assert (await patient.look(DISCORD_TOKEN="", TELEGRAM_TOKEN=""))["settings"].status == "warn"
     found = (await patient.look(TELEGRAM_ALLOW=""))["settings"]
-    assert (found.status, "TELEGRAM_ALLOW" in found.message) == ("warn", True)
+    assert (found.status, "TELEGRAM_ALLOW" in found.cure) == ("warn", True)
