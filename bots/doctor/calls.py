@@ -122,15 +122,22 @@ def reason_of(error: BaseException) -> str:
 
 
 class Once(Generic[T]):
-    """Something that several checks go by, asked for by the first of them."""
+    """Something that several checks go by: the first of them asks, the others wait for what it is told."""
 
     def __init__(self, ask: Callable[[], Awaitable[T]]) -> None:
         self._ask = ask
-        self._asking: asyncio.Future[T] | None = None
+        self._turn = asyncio.Lock()
+        self._answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     async def __call__(self) -> T:
-        self._asking = self._asking or asyncio.ensure_future(self._ask())
-        return await asyncio.shield(self._asking)
+        """Raises what asking raised. Where the first gives up waiting the next one asks again."""
+        async with self._turn:
+            if not self._answer.done():
+                try:
+                    self._answer.set_result(await self._ask())
+                except (Refused, Unanswered) as error:
+                    self._answer.set_exception(error)
+        return self._answer.result()
 
 
 def _refusal(response: httpx.Response) -> _Refusal:

@@ -94,7 +94,8 @@ async def _of_discord(
 ) -> list[Check]:
     if (token := _secret(settings.discord_token)) is None:
         return [_off("discord", "DISCORD_TOKEN")]
-    headers = {"Authorization": f"Bot {token}", "User-Agent": f"DiscordBot (ishiki-bots, {version('ishiki-bots')})"}
+    agent = f"DiscordBot (ishiki-bots, {version('ishiki-bots')})"
+    headers = {b"Authorization": b"Bot " + token.encode(), b"User-Agent": agent.encode()}
     # The library goes past the environment's proxies, and so must who wants to know what it will meet.
     client = await stack.enter_async_context(
         httpx.AsyncClient(trust_env=False, verify=trusted(), timeout=patience, headers=headers)

@@ -52,6 +52,12 @@ class Member(Told):
     roles: tuple[str, ...]
     communication_disabled_until: datetime | None = None
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether a moderator gave it a timeout that is not over."""
+        until = self.communication_disabled_until
+        return until is not None and until > datetime.now(UTC)
+
 
 class Standing(NamedTuple):
     """A server, and what we are in it."""
@@ -99,16 +105,10 @@ class Channels:
             if await self._discord.caller.get("/users/@me/guilds", list[Partial], limit=1):
                 return ok("the bot is in a server; DISCORD_ALLOW names none")
             return warn("the bot is in no server", "add it to yours (OAuth2 → URL Generator in the developer portal)")
-        outside: list[str] = []
-        silent: list[str] = []
-        for number in self._servers[:MOST]:
-            try:
-                until = (await self._standing(number)).member.communication_disabled_until
-            except Refused:
-                outside.append(number)
-                continue
-            if until is not None and until > datetime.now(UTC):
-                silent.append(number)
+        asked = self._servers[:MOST]
+        members = dict(zip(asked, await asyncio.gather(*map(self._member, asked)), strict=True))
+        outside = [number for number, member in members.items() if member is None]
+        silent = [number for number, member in members.items() if member is not None and member.is_silent]
         if outside:
             cure = "add it there (OAuth2 → URL Generator), or correct the guild: rules of DISCORD_ALLOW"
             return fail(f"the bot is not in the server {listed(outside)}", cure)
@@ -133,6 +133,14 @@ class Channels:
         newest = f"the newest {len(asked)} of {len(self._sessions)} channels"
         where = newest if len(asked) < len(self._sessions) else f"every channel ({len(lacks)})"
         return ok(f"the bot may see, write, read back and attach in {where}")
+
+    async def _member(self, server: str) -> Member | None:
+        """What we are there; None where we are not."""
+        async with self._turnstile:
+            try:
+                return (await self._standing(server)).member
+            except Refused:
+                return None
 
     async def _lack(self, session: SessionId) -> Lack | None:
         """None where the channel is gone, or nobody is let in there any more."""

@@ -126,8 +126,9 @@ class Telegram:
         """Whether another program takes the updates."""
         await self.account()
         if self._readiness is not None:
-            problem = await self._readiness()
-            return warn(problem, "see that line") if problem else ok("`ishiki run` polls, and nobody takes it from it")
+            if (problem := await self._readiness()) is not None:
+                return fail(f"`ishiki run` says: {problem}", "then it goes on by itself")
+            return ok("`ishiki run` polls, and nobody takes the updates from it")
         if (await self._webhook()).url:
             raise NotLookedAt("telegram.webhook")
         if await self._meets_another():

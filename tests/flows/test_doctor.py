@@ -1,5 +1,6 @@
 """``ishiki doctor`` as an operator types it."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -49,6 +50,24 @@ async def test_a_house_at_work_is_looked_at_and_not_disturbed(
     assert shown.splitlines()[-1].endswith("0 warn, 0 fail")
     for secret in (discord.token, telegram.token, runtime.token, telegram.api_url, discord.api_url):
         assert secret not in output + shown
+
+
+async def test_a_house_that_is_robbed_of_its_updates_is_asked_itself(
+    operator: Operator, telegram: TelegramSandbox
+) -> None:
+    async with operator.running(DISCORD_TOKEN=""):
+        telegram.set_webhook("http://127.0.0.1:9/hook")
+        async with operator.api("nobody") as api:
+            while (await api.get("/readyz")).status_code == 200:
+                telegram.drop_connections()
+                await asyncio.sleep(0.1)
+        code, output, _ = await operator.ishiki("doctor", "--json", DISCORD_TOKEN="")
+        telegram.set_webhook("")
+    found = findings(output)
+    assert code == 1
+    assert found["telegram.webhook"]["status"] == "fail"
+    assert found["telegram.poller"]["message"].startswith("`ishiki run` says: a webhook is set")
+    assert found["api"]["status"] == "warn"
 
 
 async def test_what_fails_is_told_with_its_cure_and_exit_code_1(operator: Operator) -> None:

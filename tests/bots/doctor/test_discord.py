@@ -18,6 +18,10 @@ async def test_a_token_that_is_refused_is_named_with_the_cure_and_nothing_else_i
     assert found["telegram.token"].status == "ok"
 
 
+async def test_a_token_of_other_letters_is_refused_like_any_other(patient: Patient) -> None:
+    assert "401" in (await patient.look(DISCORD_TOKEN="жетон"))["discord.token"].message
+
+
 async def test_a_missing_intent_is_found_without_a_login(patient: Patient) -> None:
     patient.discord.world.granted = Intent.ANY
     found = (await patient.look())["discord.intents"]
