@@ -84,7 +84,8 @@ class ApiServer:
     async def _perform(self, name: str, arguments: Arguments) -> object:
         self._world.calls.append(ApiCall(name, arguments.values))
         self._world.pulse.beat()
-        await asyncio.sleep(self._world.faults.delay(name))
+        if delay := self._world.faults.delay(name):
+            await asyncio.sleep(delay)
         if refusal := self._world.faults.refusal(name, arguments.integer("chat_id")):
             raise refusal
         result = METHODS[name](self._world, arguments)

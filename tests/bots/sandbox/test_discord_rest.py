@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import discord
@@ -273,3 +275,23 @@ async def test_downloads_misbehave_on_demand(
             if received > 1 << 20:
                 break
     assert (await http.get(shown["url"])).content == b"text"
+
+
+async def test_answers_can_be_no_json_and_tell_a_time_that_is_off(
+    sandbox: DiscordSandbox, http: httpx.AsyncClient
+) -> None:
+    sandbox.garble("/users/@me")
+    with pytest.raises(ValueError, match="Expecting value"):
+        (await http.get("/users/@me")).json()
+    sandbox.shift_clock(-3600)
+    told = parsedate_to_datetime((await http.get("/users/@me")).headers["Date"])
+    assert abs(datetime.now(UTC) - told - timedelta(hours=1)) < timedelta(seconds=5)
+
+
+async def test_the_owner_may_change_switches_and_logins_may_run_out(
+    sandbox: DiscordSandbox, http: httpx.AsyncClient
+) -> None:
+    sandbox.world.switches["bot_public"] = False
+    sandbox.world.logins_left = 3
+    assert (await http.get("/applications/@me")).json()["bot_public"] is False
+    assert (await http.get("/gateway/bot")).json()["session_start_limit"]["remaining"] == 3

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 import httpx
 import pytest
@@ -374,3 +375,32 @@ async def test_small_duties_are_done(telegram: TelegramSandbox, bot: Bot) -> Non
     assert asked.reactions == {telegram.bot.id: ["👍"]}
     assert await bot.set_my_commands([("start", "begin")])
     assert [one.command for one in await bot.get_my_commands()] == ["start"]
+
+
+async def test_a_bot_may_not_write_where_members_may_not_or_where_it_was_thrown_out(
+    telegram: TelegramSandbox, bot: Bot
+) -> None:
+    group = telegram.group("Kitchen", [telegram.user("Mona")])
+    telegram.forbid(group, "can_send_messages")
+    with pytest.raises(BadRequest, match="enough rights"):
+        await bot.send_message(group.id, "hi")
+    permissions = (await bot.get_chat(group.id)).permissions
+    assert permissions is not None
+    assert (permissions.can_send_messages, permissions.can_send_photos) == (False, True)
+    telegram.remove_bot(group)
+    with pytest.raises(Forbidden):
+        await bot.send_message(group.id, "hi")
+    assert (await bot.get_chat_member(group.id, telegram.bot.id)).status == "kicked"
+
+
+async def test_answers_can_be_late_or_no_json_and_tell_the_time_of_the_world(telegram: TelegramSandbox) -> None:
+    async with httpx.AsyncClient(base_url=f"{telegram.api_url}/bot{telegram.token}") as client:
+        telegram.garble("getMe")
+        with pytest.raises(ValueError, match="Expecting value"):
+            (await client.get("/getMe")).json()
+        telegram.slow("getMe", 30)
+        with pytest.raises(httpx.ReadTimeout):
+            await client.get("/getMe", timeout=0.1)
+        telegram.shift_clock(-3600)
+        told = parsedate_to_datetime((await client.get("/getMe")).headers["Date"])
+    assert abs(datetime.now(UTC) - told - timedelta(hours=1)) < timedelta(seconds=5)
