@@ -4,11 +4,10 @@ What is not configured is not imported: the client libraries are most of what a 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 import httpx
@@ -18,16 +17,20 @@ from starlette.types import ASGIApp
 
 import bots.discord.veil as discord_veil
 import bots.telegram.veil as telegram_veil
+from bots.commands import Hands
 from bots.control import ControlServer, control_path
 from bots.settings import Settings
 from bots.web.front import Front
 from bots.web.guard import Access
 from bots.web.server import WebServer
+from core.access import Admission
 from core.archive.decisions import Decisions
 from core.archive.horizon import Horizon
 from core.archive.lineage import Lineage
+from core.archive.profiles import Profiles
 from core.archive.store import Store
-from core.chat.port import Chat
+from core.archive.titles import Titles
+from core.chat.port import Chat, Chats
 from core.chat.speak import Speaker
 from core.confirmations.asking import NAMESPACE as CONFIRMATIONS
 from core.confirmations.asking import Asking, Causes, NoCauses
@@ -38,11 +41,15 @@ from core.confirmations.press import Answers
 from core.confirmations.showing import Showing
 from core.gateway import Follower, Gateway
 from core.health import Health, Troubles
-from core.ids import Platform, SessionId, platform_of
+from core.ids import Platform, SessionId, UserId, platform_of
 from core.log.journal import Journal
+from core.pairing.bell import Bell
+from core.pairing.book import Book
+from core.pairing.reception import Reception
 from core.resources.fetch import Fetch
 from core.resources.store import Resources
 from core.runtime.deliver import Deliver
+from core.runtime.redeliver import Redeliver
 from core.runtime.resolve import Resolve
 from core.runtime.turns import Turns
 from core.sessions.directory import FolderLock, Sessions
@@ -68,6 +75,10 @@ class Door(Protocol):
 
     def chat(self, session: SessionId) -> Chat | None: ...
 
+    async def direct(self, user: UserId) -> Chat:
+        """The direct chat with a person. Raises `ChatUnavailable` and `ChatRefused`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class App:
@@ -91,6 +102,8 @@ class Kept:
     resources: Resources
     lineage: Lineage
     decisions: Decisions
+    book: Book
+    titles: Titles
 
 
 @asynccontextmanager
@@ -102,7 +115,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
     async with AsyncExitStack() as stack:
         trust = asyncio.create_task(asyncio.to_thread(trusted), name="trust")
         stack.push_async_callback(asyncio.gather, trust, return_exceptions=True)  # though nobody may come to ask for it
-        kept = await stack.enter_async_context(_kept(settings.ishiki_data_dir))
+        kept = await stack.enter_async_context(_kept(settings))
         store, sessions, resources, lineage = kept.store, kept.sessions, kept.resources, kept.lineage
         desk = _desk(settings, kept)
         doors: dict[Platform, tuple[Door, Health]] = {}
@@ -117,7 +130,8 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
 
         veil = _veils(settings)[0].over
         showing = Showing(desk, chats, resources.upload, lineage.succeed)
-        doors |= _doors(settings, sessions, store, Answers(desk, showing), lineage)
+        bell = await stack.enter_async_context(_bell(settings, kept.book, chats, doors))
+        doors |= _doors(settings, kept, Answers(desk, showing), bell)
         speaker = Speaker(
             sessions, chats, store, resources.upload, veil, current=lineage.current, moved=lineage.succeed
         )
@@ -129,7 +143,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         fetch = Fetch(resources, files, chats, store, most=settings.ishiki_asset_max_bytes)
         sessions.listen(fetch.drop_retracted)
         followers: list[Follower] = [fetch]
-        runtime, turns = None, None
+        runtime, turns, redeliver = None, None, None
         if settings.ishiki_runtime_url is not None:
             from core.runtime.http import HttpRuntime, client
 
@@ -140,6 +154,8 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
             )
             health.append(taken := Health("runtime", problem=None))
             deliver = Deliver(runtime, store, store, taken)
+            redeliver = Redeliver(runtime, sessions, store)
+            stack.push_async_callback(redeliver.stop)
             rules = settings.wake_rules
             turns = Turns(
                 runtime, deliver, speaker, store, rules, veil=veil, is_answer=desk.is_answer, caught_up=caught_up
@@ -158,9 +174,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         gateway = Gateway(sessions, followers, store)
         stack.push_async_callback(gateway.stop)
         await gateway.start()
-        control = ControlServer(control_path(settings.ishiki_data_dir), desk, kept.decisions)
-        stack.push_async_callback(control.stop)
-        await control.start()
+        await stack.enter_async_context(_commanded(settings, Hands(desk, kept.decisions, kept.book, redeliver)))
 
         def api(access: Access) -> ASGIApp:
             from bots.web.app import build_app
@@ -184,8 +198,9 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
 
 
 @asynccontextmanager
-async def _kept(folder: Path) -> AsyncGenerator[Kept]:
+async def _kept(settings: Settings) -> AsyncGenerator[Kept]:
     """Take the data folder; on the way out leave it whole."""
+    folder = settings.ishiki_data_dir
     async with AsyncExitStack() as stack:
         lock = await asyncio.to_thread(FolderLock, folder)
         stack.callback(lock.release)
@@ -197,7 +212,39 @@ async def _kept(folder: Path) -> AsyncGenerator[Kept]:
         sessions = Sessions(folder, journal)
         stack.push_async_callback(sessions.close)
         lineage = await Lineage.load(store)
-        yield Kept(journal, store, sessions, Resources(folder / "runtimes"), lineage, Decisions(store))
+        book = await Book.load(store)
+        lineage.listen(book.move)
+        titles = Titles(Profiles(store), _veils(settings)[0].over)
+        stack.push_async_callback(titles.close)
+        resources, decisions = Resources(folder / "runtimes"), Decisions(store)
+        yield Kept(journal, store, sessions, resources, lineage, decisions, book, titles)
+
+
+@asynccontextmanager
+async def _bell(
+    settings: Settings, book: Book, chats: Chats, doors: Mapping[Platform, tuple[Door, Health]]
+) -> AsyncGenerator[Bell]:
+    """Who tells codes to chats that are not let in, and to admins."""
+
+    async def direct(platform: Platform, user: UserId) -> Chat:
+        return await doors[platform][0].direct(user)
+
+    bell = Bell(book, chats, direct, settings.ishiki_admins)
+    try:
+        yield bell
+    finally:
+        await bell.stop()
+
+
+@asynccontextmanager
+async def _commanded(settings: Settings, hands: Hands) -> AsyncGenerator[None]:
+    """Commands of the terminal are taken."""
+    control = ControlServer(control_path(settings.ishiki_data_dir), hands)
+    try:
+        await control.start()
+        yield
+    finally:
+        await control.stop()
 
 
 @asynccontextmanager
@@ -257,10 +304,9 @@ def _asking(settings: Settings, desk: Desk, kept: Kept, causes: Causes) -> Askin
     )
 
 
-def _doors(
-    settings: Settings, sessions: Sessions, store: Store, answers: Answers, lineage: Lineage
-) -> dict[Platform, tuple[Door, Health]]:
+def _doors(settings: Settings, kept: Kept, answers: Answers, bell: Bell) -> dict[Platform, tuple[Door, Health]]:
     """The platforms that have a token."""
+    book, titles, sessions, store, lineage = kept.book, kept.titles, kept.sessions, kept.store, kept.lineage
     doors: dict[Platform, tuple[Door, Health]] = {}
     on_discord, on_telegram = _veils(settings)
     if settings.discord_token is not None:
@@ -272,7 +318,7 @@ def _doors(
             api_url=settings.discord_api_url,
             gateway_url=settings.discord_gateway_url,
             cdn_hosts=settings.discord_cdn_hosts,
-            rules=settings.discord_allow,
+            reception=Reception(Admission(settings.discord_allow, book.paired_on("discord")), bell, titles),
             sessions=sessions,
             health=health,
             horizon=Horizon(store, "discord"),
@@ -288,7 +334,7 @@ def _doors(
         telegram = bots.telegram.inbound.Inbound(
             settings.telegram_token.get_secret_value(),
             api_url=settings.telegram_api_url,
-            rules=settings.telegram_allow,
+            reception=Reception(Admission(settings.telegram_allow, book.paired_on("telegram")), bell, titles),
             sessions=sessions,
             health=health,
             store=store,

@@ -1,5 +1,7 @@
 """What a command asks of the owner of the data folder, and what comes of it."""
 
+import asyncio
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 import structlog
@@ -8,8 +10,18 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from core.archive.decisions import AllowRule, Decisions
 from core.confirmations.desk import Desk
 from core.confirmations.record import Answer, Choice, Person, Record
-from core.errors import AlreadyDecided, InvalidAnswer, InvalidId, IshikiError, StoreUnavailable, UnknownTask
-from core.ids import SessionId, task_hash
+from core.errors import (
+    AlreadyDecided,
+    CodeRefused,
+    InvalidAnswer,
+    InvalidId,
+    IshikiError,
+    StoreUnavailable,
+    UnknownTask,
+)
+from core.ids import SessionId, channel_of, session_id, task_hash
+from core.pairing.book import Book
+from core.runtime.redeliver import Came, Redeliver
 
 OPERATOR: Final = Person(platform="cli", id="operator", name="operator")
 """Whoever may use the terminal of the folder's owner (sessions.md 4.4)."""
@@ -18,9 +30,17 @@ _CODES: Final[dict[type[IshikiError], str]] = {
     UnknownTask: "unknown_task",
     AlreadyDecided: "decided",
     InvalidAnswer: "invalid_answer",
+    CodeRefused: "code_refused",
 }
 _UNWRITTEN: Final = "the disk did not take it, so nothing was changed; free some space, then say it again"
 _UNFORESEEN: Final = "something went wrong there; the gateway's own output says what"
+_NOT_PAIRED: Final = (
+    "that chat is not paired and has no open code; `ishiki pair` lists those that are, and what a rule lets in is kept "
+    "out with !<id> in DISCORD_ALLOW or TELEGRAM_ALLOW"
+)
+_NO_RUNTIME: Final = "only a running `ishiki run` with an ISHIKI_RUNTIME_URL can deliver; start it, then say it again"
+RETRY_WITHIN: Final = 10.0
+"""Seconds."""
 _UNKNOWN_RULE: Final = "there is no such rule any more; `ishiki pending --rules` lists those that hold"
 
 logger = structlog.get_logger()
@@ -55,19 +75,46 @@ class Revoke(_Command):
     granted_by: str
 
 
-Command = AnswerIt | Revoke
+class Pair(_Command):
+    """Let the chat in whose code that is."""
+
+    do: Literal["pair"] = "pair"
+    code: str
+
+
+class Unpair(_Command):
+    """Let a paired chat in no longer, or forget its open code."""
+
+    do: Literal["unpair"] = "unpair"
+    session_id: str
+
+
+class RetryDeliveries(_Command):
+    """Take up again what the runtime would not take, in one session or in all."""
+
+    do: Literal["deliver-retry"] = "deliver-retry"
+    session_id: str | None = None
+
+
+Command = AnswerIt | Revoke | Pair | Unpair | RetryDeliveries
 _COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(
     Annotated[Command, Field(discriminator="do")], config=ConfigDict(defer_build=True)
 )
 
 
 class Reply(BaseModel):
-    """What came of it: ``record`` after an answer; where it is not ``ok`` a word for programs, and a sentence."""
+    """What came of it.
+
+    ``record`` after an answer, ``session_id`` after a pairing, ``came`` after a round of deliveries; where it is not
+    ``ok`` a word for programs, and a sentence.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     ok: bool
     record: Record | None = None
+    session_id: str | None = None
+    came: Came | None = None
     code: str = ""
     message: str = ""
 
@@ -92,14 +139,20 @@ def no_command(why: str) -> Reply:
     return Reply(ok=False, code="invalid_request", message=f"that is no command ({why})")
 
 
-async def perform(wanted: Command, desk: Desk, decisions: Decisions) -> Reply:
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What commands are done with. ``redeliver`` None: there is no runtime to deliver to."""
+
+    desk: Desk
+    decisions: Decisions
+    book: Book
+    redeliver: Redeliver | None = None
+
+
+async def perform(wanted: Command, hands: Hands) -> Reply:
     """Do what a command says, with the operator's right; durable when this returns. Never raises."""
     try:
-        if isinstance(wanted, Revoke):
-            rule = AllowRule(SessionId(wanted.session_id), wanted.tool, wanted.args_hash, wanted.granted_by, 0)
-            known = await decisions.revoke(rule)
-            return Reply(ok=True) if known else Reply(ok=False, code="unknown_rule", message=_UNKNOWN_RULE)
-        return Reply(ok=True, record=await _answer(wanted, desk))
+        return await _perform(wanted, hands)
     except (OSError, StoreUnavailable) as error:
         logger.warning("command_not_written", error=type(error).__name__)
         return Reply(ok=False, code="disk_unavailable", message=_UNWRITTEN)
@@ -108,6 +161,40 @@ async def perform(wanted: Command, desk: Desk, decisions: Decisions) -> Reply:
     except Exception:
         logger.exception("command_failed")
         return Reply(ok=False, code="internal_error", message=_UNFORESEEN)
+
+
+async def _perform(wanted: Command, hands: Hands) -> Reply:
+    match wanted:
+        case AnswerIt():
+            return Reply(ok=True, record=await _answer(wanted, hands.desk))
+        case Revoke():
+            rule = AllowRule(SessionId(wanted.session_id), wanted.tool, wanted.args_hash, wanted.granted_by, 0)
+            known = await hands.decisions.revoke(rule)
+            return Reply(ok=True) if known else Reply(ok=False, code="unknown_rule", message=_UNKNOWN_RULE)
+        case Pair():
+            return Reply(ok=True, session_id=(await hands.book.admit(wanted.code)).session)
+        case Unpair():
+            known = await hands.book.revoke(_chat(wanted.session_id))
+            return Reply(ok=True) if known else Reply(ok=False, code="not_paired", message=_NOT_PAIRED)
+        case RetryDeliveries():
+            session = None if wanted.session_id is None else session_id(wanted.session_id)
+            return await _retry(session, hands.redeliver)
+
+
+def _chat(text: str) -> SessionId:
+    """The session of a chat on a platform. Raises `InvalidId`."""
+    session = session_id(text)
+    channel_of(session)
+    return session
+
+
+async def _retry(session: SessionId | None, redeliver: Redeliver | None) -> Reply:
+    """Whoever asks waits for a while; the round goes on without them."""
+    if redeliver is None:
+        return Reply(ok=False, code="no_runtime", message=_NO_RUNTIME)
+    going = redeliver.begin(session)
+    await asyncio.wait({going}, timeout=RETRY_WITHIN)
+    return Reply(ok=True, came=await going) if going.done() else Reply(ok=True)
 
 
 async def _answer(wanted: AnswerIt, desk: Desk) -> Record:

@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 from pydantic import ValidationError
 
-from bots.commands import Command, Reply, command, no_command, perform
+from bots.commands import Command, Hands, Reply, command, no_command, perform
 from core.archive.decisions import Decisions
 from core.archive.store import Store
 from core.confirmations.desk import Desk
@@ -24,6 +24,7 @@ from core.confirmations.folder import Folder
 from core.confirmations.leave import Leave
 from core.errors import FolderHeld, FolderUnusable
 from core.log.journal import Journal
+from core.pairing.book import Book
 from core.sessions.directory import FolderLock, Sessions
 
 LONGEST_REQUEST: Final = 64 * 1024
@@ -42,10 +43,9 @@ logger = structlog.get_logger()
 class ControlServer:
     """Listens for commands at ``path``, while its process holds the folder's lock. Belongs to one event loop."""
 
-    def __init__(self, path: Path, desk: Desk, decisions: Decisions) -> None:
+    def __init__(self, path: Path, hands: Hands) -> None:
         self._path = path
-        self._desk = desk
-        self._decisions = decisions
+        self._hands = hands
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self._reading: set[asyncio.Task[None]] = set()
@@ -85,7 +85,7 @@ class ControlServer:
             self._reading.add(task)
             wanted = await _wanted(reader)
             self._reading.discard(task)
-            reply = wanted if isinstance(wanted, Reply) else await perform(wanted, self._desk, self._decisions)
+            reply = wanted if isinstance(wanted, Reply) else await perform(wanted, self._hands)
             writer.write(reply.line())
             async with asyncio.timeout(READ_WITHIN):
                 await writer.drain()
@@ -210,4 +210,4 @@ async def _alone(folder: Path, wanted: Command) -> Reply:
         sessions = Sessions(folder, Journal(folder))
         desk = Desk(Folder(sessions.folder), decisions, Leave(decisions))
         await stack.enter_async_context(desk.at_work(await asyncio.to_thread(lambda: list(sessions.ids()))))
-        return await perform(wanted, desk, decisions)
+        return await perform(wanted, Hands(desk, decisions, await Book.load(store)))

@@ -1,6 +1,8 @@
-"""Who is let in (contract section 4, "Allow rules"). Pure: a verdict on one message from the rules alone."""
+"""Who is let in (contract section 4, "Allow rules"): a verdict on one message, from the rules and the paired chats."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from core.ids import ChannelId, UserId
 
@@ -56,6 +58,35 @@ class AllowRules:
         """Whether a rule lets in anybody at all in a place of which only the people are not known."""
         by_person = any(rule.startswith("user:") for rule in self.including)
         return self.admit(place) or (by_person and not self.excludes(place))
+
+
+class Admission:
+    """The rules of one platform, and the chats that an operator let in beside them. Answers from memory.
+
+    ``paired`` says since when, in ms; whoever keeps it may change it. A pairing covers the threads of its channel, as a
+    rule does, and never a business chat, which bears the number of somebody's direct chat. Excluding rules beat it.
+    """
+
+    def __init__(self, rules: AllowRules, paired: Mapping[ChannelId, int] | None = None) -> None:
+        self.excludes = rules.excludes
+        self._rules = rules
+        self._admits = lru_cache(maxsize=4096)(rules.admit)  # nearly always the same people in the same places
+        self._paired: Mapping[ChannelId, int] = {} if paired is None else paired
+
+    def admits(self, visit: Visit, *, said_at: int | None = None) -> bool:
+        """Whether this is let in. ``said_at`` (ms) is for what was said before now: a pairing does not reach back."""
+        return self._admits(visit) or (bool(self._paired) and self._covers(visit, said_at))
+
+    def may_admit(self, place: Visit) -> bool:
+        """Whether anybody at all is let in, in a place of which only the people are not known."""
+        return self._rules.may_admit(place) or self._covers(place, None)
+
+    def _covers(self, visit: Visit, said_at: int | None) -> bool:
+        if visit.business or self.excludes(visit):
+            return False
+        places = (visit.channel,) if visit.parent is None else (visit.channel, visit.parent)
+        since = [self._paired[place] for place in places if place in self._paired]
+        return bool(since) and (said_at is None or said_at >= min(since))
 
 
 def _names(visit: Visit) -> set[str]:

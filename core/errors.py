@@ -23,6 +23,7 @@
     │   ├── AlreadyDecided     somebody, or the clock, was first
     │   ├── NotAllowed         not this person, or not from there
     │   └── InvalidAnswer      no answer to what was asked
+    ├── CodeRefused            no open pairing code is like that, or too many were tried
     ├── InvalidRequest         what cannot be asked
     ├── NameTaken              another session has that alias
     ├── ResourceError          an asset or artifact that cannot be given; see ``code``
@@ -166,6 +167,10 @@ class NotAllowed(ConfirmationError):
 
 class InvalidAnswer(ConfirmationError):
     """No answer to what was asked."""
+
+
+class CodeRefused(IshikiError):
+    """A pairing code that lets nobody in."""
 
 
 class InvalidRequest(IshikiError):

@@ -14,10 +14,13 @@ from bots.bench.said import CHANNELS, discord_channel, lines_of
 from bots.diagnostics import configure
 from bots.discord.connection import quieten, redirect
 from bots.discord.inbound import Inbound
-from core.access import AllowRules
+from core.access import Admission, AllowRules
 from core.archive.horizon import Horizon
+from core.archive.profiles import Profiles
+from core.archive.titles import Titles
 from core.health import Health
 from core.ids import discord_session
+from core.pairing.reception import Reception
 
 BESIDE, OURS = "beside", "ours"
 READY_WITHIN = 30.0
@@ -91,7 +94,7 @@ async def _inbound(house: House, address: str, written: Counter) -> AsyncGenerat
         api_url=f"http://{address}/api",
         gateway_url=f"ws://{address}/gateway/",
         cdn_hosts=("cdn.discordapp.com", "media.discordapp.net"),
-        rules=AllowRules.parse("*"),
+        reception=Reception(Admission(AllowRules.parse("*")), titles=Titles(Profiles(house.store))),
         sessions=house.sessions,
         health=health,
         horizon=Horizon(house.store, "discord"),

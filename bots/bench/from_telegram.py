@@ -16,8 +16,11 @@ from bots.diagnostics import configure
 from bots.telegram.connection import quieten
 from bots.telegram.inbound import Inbound
 from bots.telegram.updates import KINDS
-from core.access import AllowRules
+from core.access import Admission, AllowRules
+from core.archive.profiles import Profiles
+from core.archive.titles import Titles
 from core.health import Health
+from core.pairing.reception import Reception
 
 BESIDE, OURS = "7000000001:beside", "7000000001:ours"
 READY_WITHIN = 30.0
@@ -83,7 +86,7 @@ async def _inbound(house: House, url: str, written: Counter) -> AsyncGenerator[N
     inbound = Inbound(
         OURS,
         api_url=url,
-        rules=AllowRules.parse("*"),
+        reception=Reception(Admission(AllowRules.parse("*")), titles=Titles(Profiles(house.store))),
         sessions=house.sessions,
         health=health,
         store=house.store,

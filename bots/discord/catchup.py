@@ -23,7 +23,7 @@ from bots.discord.objects import Spoken
 from bots.discord.people import Me
 from bots.discord.reading import Reader
 from bots.discord.since import Since, start_of
-from core.access import AllowRules
+from core.access import Admission
 from core.archive.horizon import Heard, Horizon
 from core.errors import ChatRefused, ChatUnavailable
 from core.ids import SessionId, channel_of, discord_session, platform_of
@@ -47,7 +47,7 @@ class CatchUp:
         reader: Reader,
         inbox: Inbox,
         horizon: Horizon,
-        rules: AllowRules,
+        admission: Admission,
         gone: Gone,
         on_unread: OnUnread,
         *,
@@ -57,7 +57,7 @@ class CatchUp:
         self._reader = reader
         self._inbox = inbox
         self._since = Since(sessions, horizon)
-        self._rules = rules
+        self._admission = admission
         self._gone = gone
         self._on_unread = on_unread
         self._compared = compared
@@ -165,7 +165,7 @@ class CatchUp:
                 return
             channel = channel or await find_channel(connection, int(channel_of(session)))
             history = History(connection, channel)
-            if start is not None and self._rules.may_admit(visit_of_channel(channel)):
+            if start is not None and self._admission.may_admit(visit_of_channel(channel)):
                 await gaps.fill(session, history, start)
             self._filled(session)
             if self._compared and known.standing:
@@ -189,7 +189,7 @@ class CatchUp:
         since = discord.utils.snowflake_time(heard.since)
         parents = [channel for guild in connection.guilds for channel in guild.channels if isinstance(channel, Parent)]
         for parent in parents:
-            if not self._rules.may_admit(visit_of_channel(parent)) or not _may(parent).read_message_history:
+            if not self._admission.may_admit(visit_of_channel(parent)) or not _may(parent).read_message_history:
                 continue
             try:
                 async for thread in archived_threads(parent, since):
@@ -217,7 +217,7 @@ class CatchUp:
         for channel in sorted(_channels(connection), key=lambda channel: channel.last_message_id or 0, reverse=True):
             session = discord_session(channel.id)
             hidden = not _may(channel).view_channel  # Discord bans addresses that ask for too much of what they may not
-            if session in logged or (not hidden and self._rules.may_admit(visit_of_channel(channel))):
+            if session in logged or (not hidden and self._admission.may_admit(visit_of_channel(channel))):
                 logged.discard(session)
                 yield session, channel
         for session in logged:

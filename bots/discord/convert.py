@@ -17,13 +17,15 @@ from bots.discord.markdown import Names, read_markdown
 from bots.discord.media import Source, files_of, media_of
 from bots.discord.notices import PLAIN_TYPES, notice
 from bots.discord.objects import Spoken
-from bots.discord.people import Me, author_of
+from bots.discord.people import Me, author_of, name_of
 from bots.discord.veil import Veil
 from core.access import Visit
+from core.archive.profiles import Title
 from core.clock import milliseconds
 from core.content import Element, Node, in_lines, render, without_sources
 from core.entries import Author, Forward, MessageCreated, MessageDeleted, Place, Quote, Via
 from core.ids import ChannelId, MessageId, SessionId, UserId, discord_session
+from core.pairing.codes import Knock
 from core.resources.shown import Shown
 from core.sessions.facts import Retracted, Said
 
@@ -34,6 +36,7 @@ Readable: TypeAlias = Spoken | discord.DMChannel | discord.GroupChannel
 
 HIDDEN: Final = "[a message whose content Discord does not show to this bot]"
 _EMPTY: Final = "[an empty message]"
+_WRITTEN: Final = frozenset({discord.MessageType.default, discord.MessageType.reply})
 _REPLIES: Final = PLAIN_TYPES - {discord.MessageType.default}
 
 
@@ -117,6 +120,39 @@ def _visit(channel: int, parent: int | None, guild: int | None, user: int | None
         guild=None if guild is None else str(guild),
         user=None if user is None else UserId(str(user)),
         direct=guild is None,
+    )
+
+
+def title(message: discord.Message) -> Title:
+    """What Discord calls the channel of a message: in a direct chat the person who wrote it."""
+    channel, guild = message.channel, message.guild
+    if isinstance(channel, Spoken):
+        parent = channel.parent if isinstance(channel, discord.Thread) else None
+        return _title(channel.id, channel.name, parent and parent.name, channel.guild.id, channel.guild.name)
+    author = getattr(message, "author", None)
+    if guild is not None or author is None:
+        return Title("")
+    return Title(name_of(author), channel_id=str(channel.id), user_id=str(author.id))
+
+
+@lru_cache(maxsize=4096)
+def _title(channel: int, name: str, parent: str | None, guild: int, server: str) -> Title:
+    where = f"#{name}" if parent is None else f"#{parent} › {name}"
+    return Title(f"{where} ({server})" if server else where, guild_id=str(guild), channel_id=str(channel))
+
+
+def knock(message: discord.Message, *, me: Me, veil: Veil) -> Knock | None:
+    """A person's message to us, in a direct chat or by our name, from a chat that is not let in; None for others."""
+    is_to_us = _guild(message) is None or int(me.id) in message.raw_mentions
+    if not is_to_us or _via(message) is not None or message.type not in _WRITTEN:
+        return None
+    return Knock(
+        platform="discord",
+        session=discord_session(message.channel.id),
+        title=veil.over(title(message).text),
+        user=UserId(str(message.author.id)),
+        name=veil.over(name_of(message.author)),
+        message=MessageId(str(message.id)),
     )
 
 

@@ -105,7 +105,8 @@ class Gaps:
         for told in (listed.told for listed in page):
             try:
                 if told is not None:
-                    facts += self._reader.read_message(told.message, self._me, sent_at=told.sent_at, edited=edited)
+                    message, at = told
+                    facts += self._reader.read_message(message, self._me, sent_at=at, edited=edited, past=True)
             except Exception as error:  # noqa: BLE001 - one message must not hide those beside it
                 self._on_unread("history", error)
         facts.sort(key=lambda fact: number_of(fact.message.message_id))

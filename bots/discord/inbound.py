@@ -15,17 +15,17 @@ from bots.discord.connection import Connection, quieten, redirect
 from bots.discord.convert import Deletion, session_of_deletion
 from bots.discord.inbox import MOST_WAITING, Inbox
 from bots.discord.media import session_of
-from bots.discord.outbound import Links, Outbound
+from bots.discord.outbound import Links, Outbound, direct
 from bots.discord.people import Me, me_of
 from bots.discord.reading import INTENT, Reader
 from bots.discord.veil import Veil
-from core.access import AllowRules
 from core.archive.horizon import Horizon
 from core.chat.port import Chat
 from core.confirmations.press import Answers
 from core.errors import TokenRefused
 from core.health import Health, Troubles
-from core.ids import ChannelId, MessageId, SessionId, channel_of, platform_of
+from core.ids import ChannelId, MessageId, SessionId, UserId, channel_of, platform_of
+from core.pairing.reception import Reception
 from core.sessions.directory import Sessions
 from core.sessions.facts import Fact
 
@@ -61,7 +61,7 @@ class Inbound:
         api_url: str,
         gateway_url: str,
         cdn_hosts: tuple[str, ...],
-        rules: AllowRules,
+        reception: Reception,
         sessions: Sessions,
         health: Health,
         horizon: Horizon,
@@ -79,7 +79,7 @@ class Inbound:
         self._links = Links(cdn_hosts)
         self._veil = veil or Veil(cdn_hosts)
         self._reader = Reader(
-            rules,
+            reception,
             sessions,
             self._veil,
             self._links,
@@ -89,9 +89,16 @@ class Inbound:
         )
         self._answers = answers
         self._catch_up = CatchUp(
-            sessions, self._reader, self._inbox, horizon, rules, answers.gone, self.on_unread, compared=limits.compared
+            sessions,
+            self._reader,
+            self._inbox,
+            horizon,
+            reception.admission,
+            answers.gone,
+            self.on_unread,
+            compared=limits.compared,
         )
-        self._presses = Presses(answers, rules.excludes, self._veil, self.on_unread)
+        self._presses = Presses(answers, reception.admission.excludes, self._veil, self.on_unread)
         self._connection: Connection | None = None
         self._pause = FIRST_PAUSE
         self._was_connected = False
@@ -127,6 +134,10 @@ class Inbound:
         if platform_of(session) != "discord":
             return None
         return Outbound(channel_of(session), self._client, self._links)
+
+    async def direct(self, user: UserId) -> Chat:
+        """The direct chat with a person. Raises `ChatUnavailable` and `ChatRefused`."""
+        return await direct(user, self._client, self._links)
 
     async def caught_up(self, session: SessionId) -> bool:
         """Return when it is known what happened in a session while nobody listened; whether there was a wait."""

@@ -17,7 +17,7 @@ from core.backoff import retry_after
 from core.chat.port import Link, Mode, Part, Upload
 from core.chat.prompt import Prompt, compose_prompt
 from core.errors import ChatError, ChatRefused, ChatUnavailable
-from core.ids import ChannelId, MessageId, ThreadId
+from core.ids import ChannelId, MessageId, ThreadId, UserId
 from core.sidecars import FileRef
 
 MOST_LINKS: Final = 4096
@@ -194,6 +194,20 @@ class Outbound:
             **extras,
         )
         return await (send() if reference is None else send(reference=reference))
+
+
+async def direct(user: UserId, client: Callable[[], discord.Client | None], links: Links) -> Outbound:
+    """The direct chat with a person, opened if need be. Raises `ChatUnavailable` and `ChatRefused`."""
+    connected = client()
+    if connected is None:
+        raise ChatUnavailable("Discord is not connected", name="NotConnected")
+    try:
+        channel = await connected.create_dm(discord.Object(int(user)))
+    except FAILURES as error:
+        raise translated(error) from error
+    except UNREADABLE as error:
+        raise ChatRefused("Discord's answer cannot be read", name="UnknownOutcome") from error
+    return Outbound(ChannelId(str(channel.id)), client, links)
 
 
 class _Extras(TypedDict, total=False):

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Final
 
 import discord
@@ -15,10 +14,11 @@ from bots.discord.media import session_of
 from bots.discord.outbound import Links
 from bots.discord.people import Me
 from bots.discord.veil import Veil
-from core.access import AllowRules
-from core.clock import now_ms
+from core.access import Visit
+from core.clock import milliseconds, now_ms
 from core.health import Troubles
-from core.ids import ChannelId, SessionId
+from core.ids import ChannelId, MessageId, SessionId
+from core.pairing.reception import Reception
 from core.sessions.directory import Sessions
 from core.sessions.facts import Fact, Said
 
@@ -34,7 +34,7 @@ class Reader:
 
     def __init__(
         self,
-        rules: AllowRules,
+        reception: Reception,
         sessions: Sessions,
         veil: Veil,
         links: Links,
@@ -43,8 +43,9 @@ class Reader:
         unread: Counter[str],
         holds: Callable[[SessionId], bool],
     ) -> None:
-        self._rules = rules
-        self._admits = lru_cache(maxsize=4096)(rules.admit)  # nearly always the same people in the same places
+        self._admission = reception.admission
+        self._bell = reception.bell
+        self._titles = reception.titles
         self._sessions = sessions
         self._veil = veil
         self._links = links
@@ -53,14 +54,27 @@ class Reader:
         self._holds = holds
         self._hidden = 0
 
-    def read_message(self, message: discord.Message, me: Me, *, sent_at: int | None, edited: bool) -> list[Said]:
-        """What a message comes to; nothing where it is our own or not let in. ``sent_at`` as in `message_created`."""
-        place = convert.visit(message)
-        known_only = not self._admits(place)
-        # What an excluded chat takes back is taken back; what it says anew is not heard.
-        may_change = edited and not self._rules.excludes(place) and self._may_change(session_of(message))
-        if convert.is_own(message, me=me) or (known_only and not may_change):
+    def read_message(
+        self, message: discord.Message, me: Me, *, sent_at: int | None, edited: bool, past: bool = False
+    ) -> list[Said]:
+        """What a message comes to; nothing where it is our own or not let in. ``sent_at`` as in `message_created`.
+
+        ``past``: it was not told when it was said, but asked for later.
+        """
+        place, session = convert.visit(message), session_of(message)
+        known_only = not self._admission.admits(place, said_at=_said_at(message.id) if edited or past else None)
+        if convert.is_own(message, me=me):
             return []
+        if known_only:
+            # What an excluded chat takes back is taken back; what it says anew is not heard.
+            if self._admission.excludes(place):
+                return []
+            if not (edited and self._may_change(session)):
+                if not (edited or past):
+                    self._hear_knock(session, message, me)
+                return []
+        elif self._titles is not None:
+            self._titles.note(session, convert.title(message))
         fact = convert.message_created(message, me=me, veil=self._veil, sent_at=sent_at, known_only=known_only)
         self._links.remember(message)
         self._doubt_intent(message)
@@ -69,11 +83,20 @@ class Reader:
     def read_deletion(self, event: Deletion, order: Iterable[int], me: Me, *, parent: ChannelId | None) -> list[Fact]:
         """What a deletion comes to; ``order`` and ``parent`` as in `messages_deleted` and `visit_of_deletion`."""
         place, session = convert.visit_of_deletion(event, parent=parent), convert.session_of_deletion(event)
-        known_only = not self._rules.admit(place)
-        if known_only and not self._may_change(session):
+        if not self._admission.admits(place) and not self._may_change(session):
             return []
         facts = convert.messages_deleted(event, order, me=me, now=now_ms())
-        return [changed(fact, known_only=known_only) for fact in facts]
+        return [changed(fact, known_only=not self._admits_then(place, fact.message.message_id)) for fact in facts]
+
+    def _admits_then(self, place: Visit, message: MessageId) -> bool:
+        return self._admission.admits(place, said_at=_said_at(int(message)))
+
+    def _hear_knock(self, session: SessionId, message: discord.Message, me: Me) -> None:
+        """Somebody says something where nobody is let in: a knock, if it is said to us."""
+        if self._bell is not None and self._bell.is_due("discord", session):
+            knock = convert.knock(message, me=me, veil=self._veil)
+            if knock is not None:
+                self._bell.ring(knock)
 
     def _may_change(self, session: SessionId) -> bool:
         """No rule lets a chat in: whether what it may hold from before can still be edited and taken back."""
@@ -91,3 +114,8 @@ class Reader:
         elif message.guild is not None:
             self._hidden = 0
             self._troubles.end("content")
+
+
+def _said_at(message: int) -> int:
+    """When a message was said, in ms, by its number."""
+    return milliseconds(discord.utils.snowflake_time(message))

@@ -18,10 +18,12 @@ from bots.telegram.notices import is_notice, notice
 from bots.telegram.people import Me, author_of, name_of, place_of
 from bots.telegram.veil import Veil
 from core.access import Visit
+from core.archive.profiles import Title
 from core.clock import milliseconds
-from core.content import Element, Node, in_lines, render, without_sources
+from core.content import Element, Node, in_lines, mentions, render, without_sources
 from core.entries import Author, Forward, MessageCreated, MessageDeleted, Quote, Via
 from core.ids import ChannelId, MessageId, SessionId, ThreadId, UserId, telegram_session
+from core.pairing.codes import Knock
 from core.resources.shown import Shown
 from core.sessions.facts import Retracted, Said
 
@@ -82,6 +84,48 @@ def visit(message: telegram.Message) -> Visit:
         direct=_is_direct(message),
         business=message.business_connection_id is not None,
     )
+
+
+def title(message: telegram.Message) -> Title:
+    """What Telegram calls the chat of a message."""
+    chat = message.chat
+    return Title(
+        name_of(chat),
+        chat_id=str(chat.id),
+        user_id=str(chat.id) if chat.type == telegram.Chat.PRIVATE else "",
+        business_id=message.business_connection_id or "",
+    )
+
+
+def knock(message: telegram.Message, said: MessageCreated, *, me: Me, veil: Veil) -> Knock | None:
+    """A person's message to us, in a direct chat or by our name, from a chat that is not let in; None for others.
+
+    In privacy mode a bot in a group hears only commands that bear its name, so those count too. What customers write in
+    a business chat is said to its owner. Who hides behind a chat, as anonymous administrators do, is nobody.
+    """
+    if message.business_connection_id is not None or message.from_user is None:
+        return None
+    if _via(message) is not None or is_notice(message) or message.pinned_message is not None:
+        return None
+    if not (_is_direct(message) or me.id in mentions(said.content) or _is_command_to(me, message)):
+        return None
+    return Knock(
+        platform="telegram",
+        session=telegram_session(message.chat.id),
+        title=veil.over(name_of(message.chat)),
+        user=UserId(str(message.from_user.id)),
+        name=veil.over(name_of(message.from_user)),
+        message=said.message_id,
+        thread=said.thread_id,
+    )
+
+
+def _is_command_to(me: Me, message: telegram.Message) -> bool:
+    """Whether it begins with ``/command@`` and our name, in any case."""
+    words = (message.text or message.caption or "").split(maxsplit=1)
+    return bool(me.username and words) and words[0].startswith("/") and words[0].lower().endswith(
+        f"@{me.username}".lower()
+    )  # fmt: skip
 
 
 def visit_of_press(query: telegram.CallbackQuery) -> Visit | None:

@@ -16,14 +16,14 @@ from bots.telegram.people import Me
 from bots.telegram.reading import Batch, Reader
 from bots.telegram.updates import KINDS, number_of
 from bots.telegram.veil import Veil
-from core.access import AllowRules
 from core.archive.lineage import Lineage
 from core.archive.store import Store
 from core.chat.port import Chat
 from core.confirmations.press import Answers
 from core.errors import ChatUnavailable, LogHeld, LogUnavailable, StoreUnavailable, TokenRefused
 from core.health import Health, Troubles
-from core.ids import SessionId, UserId, platform_of
+from core.ids import SessionId, UserId, platform_of, telegram_session
+from core.pairing.reception import Reception
 from core.sessions.directory import Sessions
 from core.sessions.facts import Retracted
 
@@ -51,7 +51,7 @@ class Inbound:
         token: str,
         *,
         api_url: str,
-        rules: AllowRules,
+        reception: Reception,
         sessions: Sessions,
         health: Health,
         store: Store,
@@ -75,7 +75,7 @@ class Inbound:
         self._answers = answers
         self._lineage = lineage
         self._veil = veil or Veil(token)
-        self._reader = Reader(token, rules, sessions, self._veil, health.unread, lineage.earlier)
+        self._reader = Reader(token, reception, sessions, self._veil, health.unread, lineage.earlier)
         self._presses = Presses(answers, self._reader.excludes, self._veil, health.unread)
         self._offset: int | None = None
         self._pause = FIRST_PAUSE
@@ -121,6 +121,13 @@ class Inbound:
         """The chat of a Telegram session."""
         if platform_of(session) != "telegram":
             return None
+        return self._outbound(session)
+
+    async def direct(self, user: UserId) -> Chat:
+        """The direct chat with a person, who has to have written to us once."""
+        return self._outbound(telegram_session(user))
+
+    def _outbound(self, session: SessionId) -> Outbound:
         return Outbound(session, lambda: self._connection, token=self._token, api_url=self._api_url)
 
     async def take(self, raw_updates: Sequence[object]) -> None:

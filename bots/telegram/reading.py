@@ -16,16 +16,18 @@ from bots.telegram.connection import Connection, is_network, seconds_of
 from bots.telegram.media import session_of
 from bots.telegram.objects import ordinary
 from bots.telegram.people import Me
-from bots.telegram.updates import DELETIONS, EDITS, SILENT, blanked, completed, kind_of, object_of, place_of
+from bots.telegram.updates import EDITS, SILENT, blanked, completed, kind_of, object_of, place_of
 from bots.telegram.veil import Veil
-from core.access import AllowRules, Visit
+from core.access import Visit
 from core.clock import now_ms
 from core.codec import encode
-from core.entries import custom_message
+from core.entries import MessageCreated, custom_message
 from core.errors import ChatUnavailable, InvalidEntry
 from core.ids import ChannelId, SessionId, channel_of, telegram_session
+from core.pairing.reception import Reception
 from core.sessions.directory import Sessions
 from core.sessions.facts import Retracted, Said
+from core.wake import BACKLOG_MS
 
 logger = structlog.get_logger()
 
@@ -57,7 +59,7 @@ class Reader:
     def __init__(
         self,
         token: str,
-        rules: AllowRules,
+        reception: Reception,
         sessions: Sessions,
         veil: Veil,
         unread: Counter[str],
@@ -66,7 +68,9 @@ class Reader:
         """``earlier`` are the sessions that one goes on from, whose rules hold in it."""
         self._token = token
         self._veil = veil
-        self._rules = rules
+        self._admission = reception.admission
+        self._bell = reception.bell
+        self._titles = reception.titles
         self._sessions = sessions
         self._unread = unread
         self._earlier = earlier
@@ -103,39 +107,58 @@ class Reader:
         """What one update says; ``sessions`` are about to be made by those before it."""
         message = update.message or update.channel_post or update.business_message
         message = message or update.edited_message or update.edited_channel_post or update.edited_business_message
-        deletion, business = update.deleted_business_messages, update.business_connection
         if message is not None:
-            if convert.is_own(message, me=me) or not self._is_served(message.business_connection_id):
-                return []
-            place, session = convert.visit(message), session_of(message)
-            facts: Sequence[Said | Retracted] = [convert.message_created(message, me=me, veil=self._veil)]
-        elif deletion is not None:
-            if not self._is_served(deletion.business_connection_id):
-                return []
-            place, session = convert.visit_of_deletion(deletion), convert.session_of_deletion(deletion)
-            facts = convert.messages_deleted(deletion, me=me, now=now_ms())
-        else:
-            if business is not None:
-                self._businesses[business.id] = business.is_enabled
-            elif (kind := kind_of(raw)) not in SILENT:
-                self._unread[kind] += 1
-            return []
-        if self._admits(place):
-            return [(session, fact) for fact in facts]
-        # What an excluded chat takes back is taken back; what it says anew is not heard.
-        kind = kind_of(raw)
-        may_change = kind == DELETIONS or (kind in EDITS and not self.excludes(place))
-        if may_change and self._may_change(session, sessions):
-            return [(session, changed(fact, known_only=True)) for fact in facts]
+            return self._facts_of_message(message, kind_of(raw), sessions, me)
+        if update.deleted_business_messages is not None:
+            return self._facts_of_deletion(update.deleted_business_messages, sessions, me)
+        if (business := update.business_connection) is not None:
+            self._businesses[business.id] = business.is_enabled
+        elif (kind := kind_of(raw)) not in SILENT:
+            self._unread[kind] += 1
         return []
+
+    def _facts_of_message(
+        self, message: telegram.Message, kind: str, sessions: set[SessionId], me: Me
+    ) -> list[tuple[SessionId, Said | Retracted]]:
+        """What a message says, new or edited; nothing where it is our own or not let in."""
+        if convert.is_own(message, me=me) or not self._is_served(message.business_connection_id):
+            return []
+        place, session = convert.visit(message), session_of(message)
+        said = convert.message_created(message, me=me, veil=self._veil)
+        is_edit = kind in EDITS
+        if self._admits(place, said.message.timestamp if is_edit else None):
+            if self._titles is not None:
+                self._titles.note(session, convert.title(message))
+            return [(session, said)]
+        # What an excluded chat takes back is taken back; what it says anew is not heard.
+        if self.excludes(place):
+            return []
+        if not is_edit:
+            self._hear_knock(message, said.message, me)
+            return []
+        return [(session, changed(said, known_only=True))] if self._may_change(session, sessions) else []
+
+    def _facts_of_deletion(
+        self, deletion: telegram.BusinessMessagesDeleted, sessions: set[SessionId], me: Me
+    ) -> list[tuple[SessionId, Said | Retracted]]:
+        """What a deletion says; nothing where the chat is not let in and never was."""
+        if not self._is_served(deletion.business_connection_id):
+            return []
+        session = convert.session_of_deletion(deletion)
+        known_only = not self._admits(convert.visit_of_deletion(deletion))
+        if known_only and not self._may_change(session, sessions):
+            return []
+        facts = convert.messages_deleted(deletion, me=me, now=now_ms())
+        return [(session, changed(fact, known_only=known_only)) for fact in facts]
 
     def excludes(self, place: Visit) -> bool:
         """Whether a rule keeps this out, also one for the group that a supergroup was before."""
-        return any(map(self._rules.excludes, self._guises(place)))
+        return any(map(self._admission.excludes, self._guises(place)))
 
-    def _admits(self, place: Visit) -> bool:
+    def _admits(self, place: Visit, said_at: int | None = None) -> bool:
         guises = self._guises(place)
-        return any(map(self._rules.admit, guises)) and not any(map(self._rules.excludes, guises))
+        admitted = any(self._admission.admits(guise, said_at=said_at) for guise in guises)
+        return admitted and not any(map(self._admission.excludes, guises))
 
     def _guises(self, place: Visit) -> list[Visit]:
         """A visit to a supergroup counts as one to the group that it was, too."""
@@ -155,7 +178,8 @@ class Reader:
             return
         before, after = telegram_session(old), telegram_session(new)
         # What is not let in leaves no trace.
-        if self._admits(Visit(channel=ChannelId(str(old)))) or self._sessions.exists(before):
+        asks = self._bell is not None and self._bell.asks(before)
+        if asks or self._admits(Visit(channel=ChannelId(str(old)))) or self._sessions.exists(before):
             self._moved[ChannelId(str(new))] = ChannelId(str(old))
             batch.moves.append((before, after))
 
@@ -165,6 +189,15 @@ class Reader:
         message = update.message or update.business_message
         if heard and message is not None and message.reply_to_message is not None and message.text:
             batch.replies.append(message)
+
+    def _hear_knock(self, message: telegram.Message, said: MessageCreated, me: Me) -> None:
+        """Somebody says something where nobody is let in: a knock, if it is said to us, and not long ago."""
+        if self._bell is None or now_ms() - said.timestamp > BACKLOG_MS:
+            return
+        if self._bell.is_due("telegram", telegram_session(message.chat.id)):
+            knock = convert.knock(message, said, me=me, veil=self._veil)
+            if knock is not None:
+                self._bell.ring(knock)
 
     def _may_change(self, session: SessionId, sessions: set[SessionId]) -> bool:
         """No rule lets a chat in: whether what it may hold from before can still be edited and taken back."""

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from core.archive.store import Store
@@ -14,6 +15,8 @@ _SELECT: Final = (
     "SELECT session_id, self_id, name, title, role, rule, model, reasoning, created_at, last_at, successor, origin "
     "FROM session"
 )
+_TITLE: Final = ("title", "guild_id", "channel_id", "chat_id", "user_id", "business_id")
+_SELECT_TITLE: Final = f"SELECT {', '.join(_TITLE)} FROM session WHERE session_id = ?"  # noqa: S608 - names of ours
 
 
 class Profile(NamedTuple):
@@ -38,6 +41,17 @@ class Profile(NamedTuple):
     def display(self) -> str:
         """What people call it (sessions.md 3.1). A title comes from a chat: it is hostile."""
         return self.name or self.title or self.session_id
+
+
+class Title(NamedTuple):
+    """What a platform calls a chat, and its numbers there, empty where it has none of that kind."""
+
+    text: str
+    guild_id: str = ""
+    channel_id: str = ""
+    chat_id: str = ""
+    user_id: str = ""
+    business_id: str = ""
 
 
 class Profiles:
@@ -97,15 +111,23 @@ class Profiles:
         user_id: str = "",
         business_id: str = "",
     ) -> None:
-        """Keep what the platform calls a chat, and its numbers there."""
-        given = {
-            "title": title, "guild_id": guild_id, "channel_id": channel_id, "chat_id": chat_id, "user_id": user_id,
-            "business_id": business_id,
-        }  # fmt: skip
+        """Keep what the platform calls a chat, and its numbers there. What is kept so already is not written."""
+        await self.entitle_all({session: Title(title, guild_id, channel_id, chat_id, user_id, business_id)})
+
+    async def entitle_all(self, titles: Mapping[SessionId, Title]) -> None:
+        """The same for many, in one write."""
 
         def write(database: sqlite3.Connection) -> None:
+            changed = [
+                (session, title)
+                for session, title in titles.items()
+                if database.execute(_SELECT_TITLE, (session,)).fetchone() != title
+            ]
+            if not changed:
+                return
             with database:
-                _put(database, session, given)
+                for session, title in changed:
+                    _put(database, session, dict(zip(_TITLE, title, strict=True)))
 
         await self._store.run(write)
 

@@ -19,7 +19,7 @@ import structlog
 from core.archive.schema import migrate
 from core.clock import now_ms
 from core.errors import FolderUnusable, StoreUnavailable
-from core.ids import SessionId
+from core.ids import EntryId, SessionId
 from core.log.disk import TAKES_NOTHING, disk_full
 from core.sessions.receipts import Receipt
 
@@ -122,6 +122,22 @@ class Store:
     async def put_outbox(self, key: str, session: SessionId, state: str, record: str) -> None:
         row = (key, session, state, record, now_ms())
         await self._run(lambda: self._many("INSERT OR REPLACE INTO outbox VALUES (?, ?, ?, ?, ?)", [row]))
+
+    async def set_aside(self, session: SessionId | None) -> list[tuple[SessionId, EntryId]]:
+        """Session and entry of the deliveries that a runtime would not take, of one session or of all, oldest first."""
+        select = (
+            "SELECT session_id, key FROM outbox WHERE state = 'parked' AND key GLOB 'deliver:*' "
+            "AND (?1 IS NULL OR session_id = ?1) ORDER BY updated_at"
+        )
+        rows = await self._run(lambda: self._rows(select, (session,)))
+        return [(SessionId(str(own)), EntryId(str(key).removeprefix(f"deliver:{own}:"))) for own, key in rows]
+
+    async def set_aside_again(self, session: SessionId, entry: EntryId, reason: str) -> None:
+        await self.put_outbox(f"deliver:{session}:{entry}", session, "parked", reason)
+
+    async def settle(self, session: SessionId, entry: EntryId) -> None:
+        """A delivery is parked no longer."""
+        await self._run(lambda: self._many("DELETE FROM outbox WHERE key = ?", [(f"deliver:{session}:{entry}",)]))
 
     # --- what could not be read -----------------------------------------------------------------------------------
 

@@ -118,6 +118,10 @@ class Reading:
         """The position after an entry. Raises `UnknownEntry`."""
         return (await asyncio.to_thread(self._find, entry)).end
 
+    async def find(self, entry: EntryId) -> Recorded:
+        """The line of that id. Raises `UnknownEntry`."""
+        return await asyncio.to_thread(self._find, entry)
+
     async def entry(self, entry: EntryId) -> AnyEntry:
         """The entry of that id. Raises `UnknownEntry`."""
         return (await asyncio.to_thread(self._find, entry)).entry

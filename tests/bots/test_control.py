@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bots.commands import AnswerIt, Revoke
+from bots.commands import AnswerIt, Hands, Revoke
 from bots.control import ControlServer, control_path, send
 from core.archive.decisions import Decisions
 from core.archive.store import Store
@@ -26,6 +26,7 @@ from core.confirmations.life import Given
 from core.confirmations.record import Answer, Question, Record
 from core.errors import AlreadyDecided, FolderHeld, FolderUnusable
 from core.ids import SessionId, TaskHash
+from core.pairing.book import Book
 from core.sessions.directory import FolderLock
 from tests.builders import MONA, OPERATOR, SESSION, a_confirmation, a_task, an_ask
 
@@ -54,7 +55,7 @@ async def owned(data: Path, folder: Folder | None = None, *, listens: bool = Tru
     store = Store.open(data / ".store" / "history.db")
     decisions = Decisions(store)
     desk = Desk(folder or Folder(lambda session: data / "runtimes" / session), decisions, Leave(decisions))
-    server = ControlServer(control_path(data), desk, decisions)
+    server = ControlServer(control_path(data), Hands(desk, decisions, await Book.load(store)))
     try:
         async with desk.at_work([SESSION]):
             if listens:

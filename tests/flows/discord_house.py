@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from bots.discord.inbound import USUAL_LIMITS, Inbound, Limits
 from bots.sandbox.discord import DiscordSandbox
 from bots.sandbox.discord.model import Channel
-from core.access import AllowRules
+from core.access import Admission, AllowRules
 from core.archive.horizon import Heard, Horizon
+from core.archive.profiles import Profiles
+from core.archive.titles import Titles
+from core.chat import port
 from core.chat.port import Chat
 from core.confirmations.folder import Folder
 from core.entries import Attachment, CustomMessage, MessageCreated, MessageDeleted
 from core.health import Health
-from core.ids import SessionId, discord_session
+from core.ids import Platform, SessionId, UserId, discord_session
+from core.pairing.bell import Bell
+from core.pairing.book import Book
+from core.pairing.reception import Reception
 from core.runtime.port import Runtime
 from core.sessions.directory import Sessions
 from tests.conftest import House
@@ -45,6 +51,8 @@ class Door:
     sessions: Sessions
     task: asyncio.Task[None]
     asked: Asked
+    book: Book
+    profiles: Profiles
     horizon: Watched
 
     async def caught_up(self) -> None:
@@ -103,12 +111,21 @@ async def door_on(
         house, lambda session: inbound and inbound.chat(session), runtime=runtime, admins=who, folder=folder
     )
     horizon = Watched(house)
+    book, profiles = await Book.load(house.store), Profiles(house.store)
+    titles = Titles(profiles)
+    asked.lineage.listen(book.move)
+
+    async def direct(_platform: Platform, user: UserId) -> port.Chat:
+        assert inbound is not None
+        return await inbound.direct(user)
+
+    bell = Bell(book, lambda session: inbound and inbound.chat(session), direct, who)
     inbound = Inbound(
         token or sandbox.token,
         api_url=sandbox.api_url,
         gateway_url=sandbox.gateway_url,
         cdn_hosts=(sandbox.cdn_host,),
-        rules=AllowRules.parse(allow),
+        reception=Reception(Admission(AllowRules.parse(allow), book.paired_on("discord")), bell, titles),
         sessions=house.sessions,
         health=health,
         horizon=horizon,
@@ -120,9 +137,11 @@ async def door_on(
         async with asked.at_work():
             if ready:
                 await sandbox.connected()
-            yield Door(inbound, health, house.sessions, task, asked, horizon)
+            yield Door(inbound, health, house.sessions, task, asked, book, profiles, horizon)
     finally:
         async with asyncio.timeout(8):
             await inbound.stop()
+            await bell.stop()
+            await titles.close()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 
 from bots.sandbox.telegram import Chat, TelegramSandbox
 from bots.telegram.inbound import Inbound
-from core.access import AllowRules
+from core.access import Admission, AllowRules
+from core.archive.profiles import Profiles
+from core.archive.titles import Titles
 from core.chat import port
 from core.confirmations.folder import Folder
 from core.entries import Attachment, CustomMessage, MessageCreated, MessageDeleted
 from core.health import Health
-from core.ids import SessionId, telegram_session
+from core.ids import Platform, SessionId, UserId, telegram_session
+from core.pairing.bell import Bell
+from core.pairing.book import Book
+from core.pairing.reception import Reception
 from core.runtime.port import Runtime
 from tests.conftest import House
 from tests.flows.asked import Asked
@@ -33,6 +38,8 @@ class Door:
     house: House
     task: asyncio.Task[None]
     asked: Asked
+    book: Book
+    profiles: Profiles
 
     def facts(self, chat: Chat) -> list[Fact]:
         """What the log of a chat holds."""
@@ -82,10 +89,19 @@ async def door_on(
     asked = await Asked.over(
         house, lambda session: inbound and inbound.chat(session), runtime=runtime, admins=who, folder=folder
     )
+    book, profiles = await Book.load(house.store), Profiles(house.store)
+    titles = Titles(profiles)
+    asked.lineage.listen(book.move)
+
+    async def direct(_platform: Platform, user: UserId) -> port.Chat:
+        assert inbound is not None
+        return await inbound.direct(user)
+
+    bell = Bell(book, lambda session: inbound and inbound.chat(session), direct, who)
     inbound = Inbound(
         token or sandbox.token,
         api_url=api_url or sandbox.api_url,
-        rules=AllowRules.parse(allow),
+        reception=Reception(Admission(AllowRules.parse(allow), book.paired_on("telegram")), bell, titles),
         sessions=house.sessions,
         health=health,
         store=house.store,
@@ -101,8 +117,10 @@ async def door_on(
                 async with asyncio.timeout(10):
                     while not health.ready:  # noqa: ASYNC110 - a plain value
                         await asyncio.sleep(0.005)
-            yield Door(inbound, health, house, task, asked)
+            yield Door(inbound, health, house, task, asked, book, profiles)
     finally:
         async with asyncio.timeout(8):
             await inbound.stop()
+            await bell.stop()
+            await titles.close()
             await asyncio.gather(task, return_exceptions=True)
