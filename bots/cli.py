@@ -26,6 +26,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(bots.logs.app, name="log")
+deliver = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Deliveries that the runtime would not take.")
+app.add_typer(deliver, name="deliver")
 
 
 def _show_version(wanted: bool) -> None:
@@ -111,6 +113,64 @@ def doctor(
     from bots.doctor.command import run
 
     run(as_json=as_json)
+
+
+@app.command()
+def pair(
+    code: Annotated[
+        str | None,
+        typer.Argument(metavar="CODE", help="The code that the chat was told. None: list them.", show_default=False),
+    ] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    revoke: Annotated[
+        str | None, typer.Option("--revoke", metavar="SESSION", help="Let a paired chat in no longer.")
+    ] = None,
+) -> None:
+    """Show which chats ask to be let in and which were, or let one in by its code.
+
+    A chat that no allow rule names is told a code when somebody writes to the bot directly or mentions it.
+    """
+    from bots.pair import pair
+
+    pair(code, as_json=as_json, revoke=revoke)
+
+
+@app.command()
+def sessions(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+) -> None:
+    """Show all sessions: what they are called, how many log entries they have, and where somebody is needed.
+
+    open: confirmations that nobody has answered. parked: entries that the runtime would not take, see `ishiki deliver`.
+    silent turns: the agent was woken and said nothing. now: active while a turn runs.
+    """
+    from bots.sessions import show
+
+    show(as_json=as_json)
+
+
+@deliver.callback()
+def deliveries() -> None:
+    """What stands before the command."""
+
+
+@deliver.command()
+def retry(
+    session: Annotated[
+        str | None, typer.Argument(metavar="SESSION", help="A session id; none: all sessions.", show_default=False)
+    ] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Hand over again what the runtime refused and was set aside; `ishiki sessions` shows how much that is.
+
+    Only while `ishiki run` is at work. Exit code 1 where something is set aside still.
+    """
+    from bots.deliver import retry
+
+    retry(session, as_json=as_json)
 
 
 @app.command()

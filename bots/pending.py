@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from bots import pending_sources, typed
 from bots.commands import AnswerIt, Command, Reply, Revoke
 from bots.control import send
 from bots.diagnostics import configure
 from bots.pending_sources import SHORTEST
-from bots.printing import console, fail, output, print_json, print_line
+from bots.printing import console, fail, output, print_json, print_line, print_table
 from bots.settings import load
 from bots.timeline import clock
 from core.archive.decisions import AllowRule
@@ -127,7 +125,7 @@ def _print_open(records: Sequence[Record], *, as_json: bool) -> None:
         ]
         for record in waiting
     ]
-    _print_table(_OPEN, rows, "nothing is asked")
+    print_table(_OPEN, rows, "nothing is asked")
 
 
 def _print_rules(rules: Sequence[tuple[int, AllowRule]], *, as_json: bool) -> None:
@@ -139,24 +137,7 @@ def _print_rules(rules: Sequence[tuple[int, AllowRule]], *, as_json: bool) -> No
         [str(number), rule.session_id, rule.tool, rule.args_hash, rule.granted_by, clock(rule.granted_at)]
         for number, rule in rules
     ]
-    _print_table(_RULES, rows, "nothing is allowed for ever")
-
-
-def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], nothing: str) -> None:
-    """A table on a terminal; in a pipe the rows alone, with tabs. All of it may come from a chat."""
-    plain = [[for_terminal(cell) for cell in row] for row in rows]
-    if not console.is_terminal:
-        for row in plain:
-            print_line("\t".join(row))
-    elif not plain:
-        print_line(nothing)
-    else:
-        table = Table(box=None, header_style="bold", pad_edge=False)
-        for head in heads:
-            table.add_column(head, overflow="fold")
-        for row in plain:
-            table.add_row(*map(Text, row))
-        console.print(table, soft_wrap=False)
+    print_table(_RULES, rows, "nothing is allowed for ever")
 
 
 def _print_offered(record: Record) -> None:

@@ -84,7 +84,7 @@ def find(folder: Path, beginning: str) -> Record:
         fail(_UNREADABLE.format(path=for_terminal(str(paths[0]))), 1)
     if record is not None:
         return record
-    filed = _rows(folder, "SELECT record FROM decision WHERE task_hash GLOB ? LIMIT 2", (f"{beginning}*",))
+    filed = rows(folder, "SELECT record FROM decision WHERE task_hash GLOB ? LIMIT 2", (f"{beginning}*",))
     if not filed:
         fail("there is no confirmation of that hash; `ishiki pending` lists the open ones", 1)
     if len(filed) > 1:
@@ -96,7 +96,7 @@ def rules(folder: Path) -> list[AllowRule]:
     """What is allowed for ever, oldest first: a new one goes to the end, so that numbers change only by revoking."""
     order = "granted_at, session_id, tool, args_hash, granted_by"
     select = f"SELECT session_id, tool, args_hash, granted_by, granted_at FROM allow_rule ORDER BY {order}"  # noqa: S608 - a constant
-    return [AllowRule(*row) for row in _rows(folder, select, ())]  # pyright: ignore[reportArgumentType] - as the table has it
+    return [AllowRule(*row) for row in rows(folder, select, ())]  # pyright: ignore[reportArgumentType] - as the table has it
 
 
 def _files(folder: Path, among: Iterable[SessionId]) -> Iterator[Path]:
@@ -117,8 +117,8 @@ def _read(path: Path) -> Record | None:
     return expired(record, now_ms())
 
 
-def _rows(folder: Path, select: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
-    """Rows of history.db; none where there is no database yet, or one from before that table."""
+def rows(folder: Path, select: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
+    """Rows of history.db; none where there is no database yet, or one from before that table or column."""
     path = folder / ".store" / "history.db"
     if not path.is_file():
         return []
@@ -129,6 +129,6 @@ def _rows(folder: Path, select: str, values: tuple[str, ...]) -> list[tuple[obje
         with closing(sqlite3.connect(address, uri=True, timeout=5.0)) as database:
             return database.execute(select, values).fetchall()
     except sqlite3.Error as error:
-        if "no such table" in str(error):
+        if "no such table" in str(error) or "no such column" in str(error):
             return []
         fail(f"{path} cannot be read ({error}); check its owner and rights, and start `ishiki run`, which mends it", 1)

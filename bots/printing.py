@@ -4,13 +4,16 @@ import json
 import os
 import re
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Final, NoReturn
 
 import typer
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
+
+from core.content import for_terminal
 
 console = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 _HARMFUL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -35,6 +38,23 @@ def print_line(text: str, style: str = "") -> None:
         console.print(Text(text, style))
     else:
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], nothing: str) -> None:
+    """A table on a terminal; in a pipe the rows alone, with tabs. All of it may come from a chat."""
+    plain = [[for_terminal(cell) for cell in row] for row in rows]
+    if not console.is_terminal:
+        for row in plain:
+            print_line("\t".join(row))
+    elif not plain:
+        print_line(nothing)
+    else:
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for head in heads:
+            table.add_column(head, overflow="fold")
+        for row in plain:
+            table.add_row(*map(Text, row))
+        console.print(table, soft_wrap=False)
 
 
 def print_json(document: object) -> None:
