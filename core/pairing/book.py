@@ -5,7 +5,7 @@ A damaged database starts empty (sessions.md 2.8): nobody is let in then who was
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from core.archive.store import Store
@@ -59,9 +59,13 @@ class Book:
         """Whether a chat that asks now would be told a code."""
         return self._codes.has_room(platform, session, now_ms())
 
+    def open_codes(self) -> Iterator[OpenCode]:
+        """The codes that are open now."""
+        return self._codes.open_at(now_ms())
+
     def asks(self, session: SessionId) -> bool:
         """Whether a code is open for that chat."""
-        return any(code.session == session for code in self._codes.open_at(now_ms()))
+        return any(code.session == session for code in self.open_codes())
 
     def offer(self, knock: Knock) -> OpenCode | None:
         """A new code for a chat, open from now on; None where no answer is due. It is on disk once it was `keep`ed."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.access import AllowRules, Visit
+from core.access import Admission, AllowRules, Visit
 from core.ids import ChannelId, UserId
 
 ROOM = Visit(channel=ChannelId("10"), guild="7", user=UserId("5"))
@@ -59,6 +59,24 @@ def test_what_is_no_rule_is_named(rule: str):
     assert repr(rule[:40]) in str(refused.value)
 
 
+def test_a_paired_chat_is_let_in_with_its_threads_and_never_as_a_business_chat():
+    paired = {ChannelId("10"): 1_000, ChannelId("20"): 1_000}
+    admission = Admission(AllowRules.parse("!user:6"), paired)
+    assert [admission.admits(visit) for visit in (ROOM, THREAD, DIRECT, BUSINESS, GROUP)] == [True] * 3 + [False] * 2
+    assert admission.may_admit(Visit(ChannelId("99"), parent=ChannelId("10"), guild="7"))
+    assert not admission.admits(Visit(ChannelId("10"), guild="7", user=UserId("6")))
+    del paired[ChannelId("10")]
+    assert not admission.admits(ROOM)
+    assert not admission.may_admit(Visit(ChannelId("10"), guild="7"))
+
+
+def test_a_pairing_does_not_reach_back_and_a_rule_does():
+    paired = {ChannelId("10"): 1_000}
+    assert not Admission(AllowRules(), paired).admits(ROOM, said_at=999)
+    assert Admission(AllowRules(), paired).admits(ROOM, said_at=1_000)
+    assert Admission(AllowRules.parse("10"), paired).admits(ROOM, said_at=999)
+
+
 visits = st.sampled_from([ROOM, THREAD, DIRECT, BUSINESS, GROUP])
 names = st.sampled_from(["*", "dm", "business", "10", "20", "99", "-1001", "guild:7", "user:5", "user:6"])
 rules = st.lists(st.tuples(st.booleans(), names)).map(lambda pairs: [("!" * no) + name for no, name in pairs])
@@ -71,6 +89,14 @@ def test_the_order_of_rules_does_not_matter_and_excluding_always_wins(some: list
     assert not (forwards.admit(visit) and forwards.excludes(visit))
     more = AllowRules.parse(",".join([*some, "!*"]))
     assert not more.admit(visit)
+
+
+@given(rules, visits)
+def test_a_pairing_lets_in_nothing_that_a_rule_excludes(some: list[str], visit: Visit):
+    read = AllowRules.parse(",".join(some))
+    everywhere = Admission(read, {ChannelId(number): 0 for number in ("10", "20", "99", "-1001")})
+    assert everywhere.excludes(visit) == read.excludes(visit)
+    assert everywhere.admits(visit) == (not read.excludes(visit) and (read.admit(visit) or not visit.business))
 
 
 def test_a_chat_that_is_kept_out_is_kept_out_as_a_business_chat_too() -> None:
