@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import structlog
 
 from core.entries import AnyEntry, Attachment, MessageCreated, fact_of
-from core.errors import RuntimeRefused, RuntimeUnavailable, UnknownEntry
+from core.errors import RuntimeRefused, RuntimeUnavailable, StoreUnavailable, UnknownEntry
 from core.ids import EntryId, SessionId
 from core.runtime.port import Runtime
 from core.sessions.directory import Sessions
@@ -32,7 +32,7 @@ class SetAside(Protocol):
 
 
 class Came(NamedTuple):
-    """What taking up came to, in entries; ``problem`` is why it ended early."""
+    """What taking up came to, in entries; ``problem`` is why it ended early. What nobody needs any more is taken."""
 
     taken: int = 0
     refused: int = 0
@@ -62,34 +62,38 @@ class Redeliver:
             await asyncio.gather(self._round, return_exceptions=True)
 
     async def _go_round(self, wanted: SessionId | None) -> Came:
-        parked = await self._kept.set_aside(wanted)
+        parked: Sequence[tuple[SessionId, EntryId]] = ()
         taken = refused = 0
-        for number, (session, entry) in enumerate(parked):
-            try:
-                if await self._again(session, entry):
+        try:
+            parked = await self._kept.set_aside(wanted)
+            for session, entry in parked:
+                try:
+                    await self._again(session, entry)
+                except RuntimeRefused as error:
+                    await self._kept.set_aside_again(session, entry, str(error))
+                    refused += 1
+                else:
+                    await self._kept.settle(session, entry)
                     taken += 1
-                await self._kept.settle(session, entry)
-            except RuntimeUnavailable as error:
-                return Came(taken, refused, len(parked) - number, str(error))
-            except RuntimeRefused as error:
-                refused += 1
-                await self._kept.set_aside_again(session, entry, str(error))
-        logger.info("deliveries_retried", taken=taken, refused=refused)
+        except (RuntimeUnavailable, StoreUnavailable, OSError) as error:
+            problem = error.strerror or "the disk" if isinstance(error, OSError) else str(error)
+            return Came(taken, refused, len(parked) - taken - refused, problem)
+        finally:
+            logger.info("deliveries_retried", taken=taken, refused=refused)
         return Came(taken, refused)
 
-    async def _again(self, session: SessionId, entry: EntryId) -> bool:
-        """Deliver one entry; False where there is nothing to deliver any more."""
+    async def _again(self, session: SessionId, entry: EntryId) -> None:
+        """Deliver one entry, if there is something to deliver still."""
         if not self._sessions.exists(session):
-            return False
+            return
         place = self._sessions.of(session)
         try:
             recorded = await place.find(entry)
         except UnknownEntry:  # a repair took it out
-            return False
-        if await _is_retracted(place, recorded.entry):
-            return False  # the runtime has heard that; it must not hear of the message behind it
-        await self._runtime.deliver(session, [recorded.raw], key=entry)
-        return True
+            return
+        # That it was taken back the runtime has heard; it must not hear of the message behind that.
+        if not await _is_retracted(place, recorded.entry):
+            await self._runtime.deliver(session, [recorded.raw], key=entry)
 
 
 async def _is_retracted(session: Session, entry: AnyEntry) -> bool:
