@@ -77,7 +77,11 @@ def _started(settings: Settings, app: App) -> None:
         logger.warning("no_platform", cure="set DISCORD_TOKEN or TELEGRAM_TOKEN; .env.example lists all settings")
     for name, rules in (("discord", settings.discord_allow), ("telegram", settings.telegram_allow)):
         if name in app.doors and not rules.including:
-            logger.warning("nobody_let_in", platform=name, cure=f"say who may use the bot with {name.upper()}_ALLOW")
+            logger.warning(
+                "nobody_let_in",
+                platform=name,
+                cure=f"say who may use the bot with {name.upper()}_ALLOW; `ishiki pair` lets in chats that ask",
+            )
     if settings.ishiki_runtime_url is None:
         logger.info(
             "no_runtime", cure="ISHIKI_RUNTIME_URL names one; without it everything is recorded and nobody woken"

@@ -128,17 +128,15 @@ def title(message: discord.Message) -> Title:
     channel, guild = message.channel, message.guild
     if isinstance(channel, Spoken):
         parent = channel.parent if isinstance(channel, discord.Thread) else None
-        return _title(channel.id, channel.name, parent and parent.name, channel.guild.id, channel.guild.name)
+        where = f"#{channel.name}" if parent is None else f"#{parent.name} › {channel.name}"
+        server = channel.guild.name
+        return Title(
+            f"{where} ({server})" if server else where, guild_id=str(channel.guild.id), channel_id=str(channel.id)
+        )
     author = getattr(message, "author", None)
     if guild is not None or author is None:
         return Title("")
     return Title(name_of(author), channel_id=str(channel.id), user_id=str(author.id))
-
-
-@lru_cache(maxsize=4096)
-def _title(channel: int, name: str, parent: str | None, guild: int, server: str) -> Title:
-    where = f"#{name}" if parent is None else f"#{parent} › {name}"
-    return Title(f"{where} ({server})" if server else where, guild_id=str(guild), channel_id=str(channel))
 
 
 def knock(message: discord.Message, *, me: Me, veil: Veil) -> Knock | None:

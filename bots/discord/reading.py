@@ -11,6 +11,7 @@ from msgspec.structs import replace as changed
 from bots.discord import convert
 from bots.discord.convert import Deletion
 from bots.discord.media import session_of
+from bots.discord.objects import Spoken
 from bots.discord.outbound import Links
 from bots.discord.people import Me
 from bots.discord.veil import Veil
@@ -46,6 +47,7 @@ class Reader:
         self._admission = reception.admission
         self._bell = reception.bell
         self._titles = reception.titles
+        self._names: dict[int, str] = {}
         self._sessions = sessions
         self._veil = veil
         self._links = links
@@ -61,7 +63,7 @@ class Reader:
 
         ``past``: it was not told when it was said, but asked for later.
         """
-        place, session = convert.visit(message), session_of(message)
+        place = convert.visit(message)
         known_only = not self._admission.admits(place, said_at=_said_at(message.id) if edited or past else None)
         if convert.is_own(message, me=me):
             return []
@@ -69,12 +71,12 @@ class Reader:
             # What an excluded chat takes back is taken back; what it says anew is not heard.
             if self._admission.excludes(place):
                 return []
-            if not (edited and self._may_change(session)):
+            if not (edited and self._may_change(session_of(message))):
                 if not (edited or past):
-                    self._hear_knock(session, message, me)
+                    self._hear_knock(message, me)
                 return []
-        elif self._titles is not None:
-            self._titles.note(session, convert.title(message))
+        elif self._names.get(message.channel.id, "") != getattr(message.channel, "name", None):
+            self._note_title(message)
         fact = convert.message_created(message, me=me, veil=self._veil, sent_at=sent_at, known_only=known_only)
         self._links.remember(message)
         self._doubt_intent(message)
@@ -91,9 +93,16 @@ class Reader:
     def _admits_then(self, place: Visit, message: MessageId) -> bool:
         return self._admission.admits(place, said_at=_said_at(int(message)))
 
-    def _hear_knock(self, session: SessionId, message: discord.Message, me: Me) -> None:
+    def _note_title(self, message: discord.Message) -> None:
+        """The channel is new, has another name, or is a direct chat. Of a server that has another we hear at a start."""
+        if isinstance(message.channel, Spoken):
+            self._names[message.channel.id] = message.channel.name
+        if self._titles is not None:
+            self._titles.note(session_of(message), convert.title(message))
+
+    def _hear_knock(self, message: discord.Message, me: Me) -> None:
         """Somebody says something where nobody is let in: a knock, if it is said to us."""
-        if self._bell is not None and self._bell.is_due("discord", session):
+        if self._bell is not None and self._bell.is_due("discord", session_of(message)):
             knock = convert.knock(message, me=me, veil=self._veil)
             if knock is not None:
                 self._bell.ring(knock)
