@@ -94,7 +94,7 @@ class Reader:
         return self._admission.admits(place, said_at=_said_at(int(message)))
 
     def _note_title(self, message: discord.Message) -> None:
-        """The channel is new, has another name, or is a direct chat. Of a server that has another we hear at a start."""
+        """The channel is new, has another name, or is a direct chat. Of a server's new name we hear at a start."""
         if isinstance(message.channel, Spoken):
             self._names[message.channel.id] = message.channel.name
         if self._titles is not None:
