@@ -143,8 +143,8 @@ def sessions(
 ) -> None:
     """Show all sessions: what they are called, how many log entries they have, and where somebody is needed.
 
-    open: confirmations that nobody has answered. parked: entries that the runtime would not take, see `ishiki deliver`.
-    silent turns: the agent was woken and said nothing. now: active while a turn runs.
+    open: confirmations that nobody has answered. active: a turn is running. parked: entries that the runtime would not
+    take, see `ishiki deliver`. silent, failed: turns in which the agent said nothing, or that broke.
     """
     from bots.sessions import show
 

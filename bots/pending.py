@@ -13,7 +13,7 @@ from bots.commands import AnswerIt, Command, Reply, Revoke
 from bots.control import send
 from bots.diagnostics import configure
 from bots.pending_sources import SHORTEST
-from bots.printing import console, fail, output, print_json, print_line, print_table
+from bots.printing import console, fail, output, print_json, print_line, print_table, span
 from bots.settings import load
 from bots.timeline import clock
 from core.archive.decisions import AllowRule
@@ -25,7 +25,6 @@ from core.content import for_terminal
 from core.errors import AlreadyDecided, InvalidAnswer
 
 _WRONG_USAGE: Final = frozenset({"invalid_request", "invalid_answer"})
-_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
 _OPEN: Final = ("hash", "session", "kind", "what is asked", "who may answer", "age", "expires in", "where it stands")
 _RULES: Final = ("number", "session", "tool", "arguments (SHA-256)", "granted by", "granted at")
 
@@ -119,8 +118,8 @@ def _print_open(records: Sequence[Record], *, as_json: bool) -> None:
             record.kind,
             _asked(record),
             _who(record),
-            _span(now - record.created_at),
-            _span(record.expires_at - now),
+            span(now - record.created_at),
+            span(record.expires_at - now),
             _place(record),
         ]
         for record in waiting
@@ -182,9 +181,3 @@ def _place(record: Record) -> str:
         return "not shown yet"
     topic = f" topic {record.prompt.thread_id}" if record.prompt.thread_id is not None else ""
     return f"{record.prompt.platform} {record.prompt.channel_id}{topic}"
-
-
-def _span(milliseconds: int) -> str:
-    """A time span in its largest unit."""
-    seconds = max(milliseconds, 0) // 1000
-    return next((f"{seconds // size} {unit}" for unit, size in _UNITS if seconds >= size), f"{seconds} s")

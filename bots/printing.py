@@ -15,6 +15,12 @@ from rich.text import Text
 
 from core.content import for_terminal
 
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
+_WHOLE: Final = frozenset({"session", "hash", "code"})
+"""Columns of what is copied from the table into the next command: not broken where there is room."""
+_WIDE: Final = 100
+"""Columns of a terminal."""
+
 console = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 _HARMFUL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -51,10 +57,16 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], nothing: st
     else:
         table = Table(box=None, header_style="bold", pad_edge=False)
         for head in heads:
-            table.add_column(head, overflow="fold")
+            table.add_column(head, overflow="fold", no_wrap=head in _WHOLE and console.width >= _WIDE)
         for row in plain:
             table.add_row(*map(Text, row))
         console.print(table, soft_wrap=False)
+
+
+def span(milliseconds: int) -> str:
+    """A time span in its largest unit."""
+    seconds = max(milliseconds, 0) // 1000
+    return next((f"{seconds // size} {unit}" for unit, size in _UNITS if seconds >= size), f"{seconds} s")
 
 
 def print_json(document: object) -> None:

@@ -9,18 +9,14 @@ from rich.console import Console
 from rich.progress import track
 
 from bots import pending_sources
-from bots.printing import console, fail, output, print_json, print_table
-from bots.timeline import clock
+from bots.printing import console, fail, output, print_json, print_table, span
 from core.clock import now_ms
 from core.ids import SessionId, is_session_id, platform_of, prefix_of
 from core.log.records import Record
 from core.log.tally import Tally, tally
 from core.log.view import View, read_journal
 
-_HEADS: Final = (
-    *("session", "name", "platform", "entries", "last activity"),
-    *("open", "parked", "silent turns", "failed turns", "now"),
-)
+_HEADS: Final = ("session", "name", "platform", "entries", "last activity", "open", "besides")
 _ELSEWHERE: Final = {"cli": "terminal", "chat": "web", "temp": "web"}
 _NAMES: Final = "SELECT session_id, coalesce(nullif(name, ''), title) FROM session"
 _PARKED: Final = (
@@ -59,10 +55,13 @@ def show(*, as_json: bool) -> None:
 
 
 def _cells(row: _Row) -> list[str]:
-    last = "" if row.log.last_at is None else clock(row.log.last_at)
-    counts = (row.open, row.parked, row.log.silent, row.log.failed)
-    now = "active" if row.active else ""
-    return [row.session, row.name, _platform(row.session), str(row.log.entries), last, *map(str, counts), now]
+    last = "" if row.log.last_at is None else f"{span(now_ms() - row.log.last_at)} ago"
+    counts = (("parked", row.parked), ("silent", row.log.silent), ("failed", row.log.failed))
+    besides = ["active"] if row.active else []
+    besides += [f"{count} {word}" for word, count in counts if count]
+    return [
+        row.session, row.name, _platform(row.session), str(row.log.entries), last, str(row.open), ", ".join(besides)
+    ]  # fmt: skip
 
 
 def _rows(folder: Path) -> Iterator[_Row]:

@@ -24,6 +24,12 @@ MOST_NAME: Final = 100
 _WRONG: Final = "pairing:wrong:"
 """What the keys of wrong codes in ``live`` begin with: kept there, the limit holds for commands of their own too."""
 
+_NAME: Final = (
+    "INSERT INTO session (session_id, title, created_at) VALUES (?, ?, ?) "
+    "ON CONFLICT (session_id) DO UPDATE SET title = excluded.title WHERE title = ''"
+)
+"""What the chat is called until it says something."""
+
 Welcomed = Callable[[OpenCode], None]
 
 
@@ -152,6 +158,7 @@ def _admit(database: sqlite3.Connection, found: OpenCode | None, now: int) -> No
             raise CodeRefused(f"{MOST_WRONG} wrong codes were tried within a minute; try again in {seconds} s")
         if found is not None:
             database.execute("DELETE FROM pairing WHERE code = ?", (found.code,))
+            database.execute(_NAME, (found.session, found.title, now))
             database.execute(
                 "INSERT OR REPLACE INTO paired VALUES (?, ?, ?)", (found.session, found.platform, now)
             )  # fmt: skip

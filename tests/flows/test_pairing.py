@@ -215,7 +215,7 @@ async def test_a_pairing_and_an_open_code_go_on_with_a_group_that_became_a_super
     anna = telegram.user("Anna")
     group = telegram.group("Film club", [anna])
     async with telegram_house.door_on(telegram, house, allow="") as door:
-        await anna.say(group, "@sandbox_bot hi")
+        await anna.say(group, "@sandbox_bot hi" if admitted_first else "/start@Sandbox_Bot hi")
         code = code_in((await telegram.bot_message(group)).text)
         if admitted_first:
             await door.book.admit(code)
