@@ -15,7 +15,7 @@ test: $(VENV)/.ready-dev
 
 # As `make test`, on a Debian system, with the packages that some tests need; nothing is skipped then.
 test-system: $(VENV)/.ready-dev
-	apt-get update -q && apt-get install -y -q --no-install-recommends jq gawk
+	apt-get update -q && apt-get install -y -q --no-install-recommends jq gawk tmux
 	$(MAKE) --no-print-directory check
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --nothing-skipped
 

@@ -174,7 +174,9 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         gateway = Gateway(sessions, followers, store)
         stack.push_async_callback(gateway.stop)
         await gateway.start()
-        await stack.enter_async_context(_commanded(settings, Hands(desk, kept.decisions, kept.book, redeliver)))
+        await stack.enter_async_context(
+            _commanded(settings, Hands(desk, kept.decisions, kept.book, sessions, redeliver))
+        )
 
         def api(access: Access) -> ASGIApp:
             from bots.web.app import build_app

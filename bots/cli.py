@@ -220,6 +220,21 @@ def restore(
 
 
 @app.command()
+def tui(
+    session: Annotated[
+        str | None, typer.Argument(metavar="SESSION", help="Open this one; none: the menu.", show_default=False)
+    ] = None,
+) -> None:
+    """The sessions in this terminal: what is said in each, live, what is asked, and a line to talk to the agent.
+
+    Runs beside `ishiki run` and needs nothing of it but answers: reading works without.
+    """
+    from bots.terminal.command import run as show
+
+    show(session)
+
+
+@app.command()
 def bench(
     rows: Annotated[
         list[str] | None,

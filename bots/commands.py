@@ -19,9 +19,11 @@ from core.errors import (
     StoreUnavailable,
     UnknownTask,
 )
-from core.ids import SessionId, channel_of, session_id, task_hash
+from core.ids import SessionId, channel_of, new_session, prefix_of, session_id, task_hash
 from core.pairing.book import Book
 from core.runtime.redeliver import Came, Redeliver
+from core.sessions.directory import Sessions
+from core.sessions.talk import line_of
 
 OPERATOR: Final = Person(platform="cli", id="operator", name="operator")
 """Whoever may use the terminal of the folder's owner (sessions.md 4.4)."""
@@ -39,6 +41,7 @@ _NOT_PAIRED: Final = (
     "out with !<id> in DISCORD_ALLOW or TELEGRAM_ALLOW"
 )
 _NO_RUNTIME: Final = "only a running `ishiki run` with an ISHIKI_RUNTIME_URL can deliver; start it, then say it again"
+_NOT_HERE: Final = "people write in that chat itself; a terminal has sessions of its own, cli-…"
 RETRY_WITHIN: Final = 10.0
 """Seconds."""
 _UNKNOWN_RULE: Final = "there is no such rule any more; `ishiki pending --rules` lists those that hold"
@@ -96,7 +99,21 @@ class RetryDeliveries(_Command):
     session_id: str | None = None
 
 
-Command = AnswerIt | Revoke | Pair | Unpair | RetryDeliveries
+class NewSession(_Command):
+    """A new session of a terminal."""
+
+    do: Literal["new"] = "new"
+
+
+class Say(_Command):
+    """A person's line in a session of a terminal."""
+
+    do: Literal["say"] = "say"
+    session_id: str
+    content: str
+
+
+Command = AnswerIt | Revoke | Pair | Unpair | RetryDeliveries | NewSession | Say
 _COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(
     Annotated[Command, Field(discriminator="do")], config=ConfigDict(defer_build=True)
 )
@@ -105,8 +122,8 @@ _COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(
 class Reply(BaseModel):
     """What came of it.
 
-    ``record`` after an answer, ``session_id`` after a pairing, ``came`` after a round of deliveries; where it is not
-    ``ok`` a word for programs, and a sentence.
+    ``record`` after an answer; ``session_id`` after a pairing, and of a session that is new or was spoken in; ``came``
+    after a round of deliveries; where it is not ``ok`` a word for programs, and a sentence.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
@@ -146,6 +163,7 @@ class Hands:
     desk: Desk
     decisions: Decisions
     book: Book
+    sessions: Sessions
     redeliver: Redeliver | None = None
 
 
@@ -163,7 +181,7 @@ async def perform(wanted: Command, hands: Hands) -> Reply:
         return Reply(ok=False, code="internal_error", message=_UNFORESEEN)
 
 
-async def _perform(wanted: Command, hands: Hands) -> Reply:
+async def _perform(wanted: Command, hands: Hands) -> Reply:  # noqa: PLR0911 - an arm for each command
     match wanted:
         case AnswerIt():
             return Reply(ok=True, record=await _answer(wanted, hands.desk))
@@ -176,6 +194,12 @@ async def _perform(wanted: Command, hands: Hands) -> Reply:
         case Unpair():
             known = await hands.book.revoke(_chat(wanted.session_id))
             return Reply(ok=True) if known else Reply(ok=False, code="not_paired", message=_NOT_PAIRED)
+        case NewSession():
+            session = new_session("cli")
+            await hands.sessions.create(session)
+            return Reply(ok=True, session_id=session)
+        case Say():
+            return await _say(wanted, hands.sessions)
         case RetryDeliveries():
             session = None if wanted.session_id is None else session_id(wanted.session_id)
             return await _retry(session, hands.redeliver)
@@ -186,6 +210,16 @@ def _chat(text: str) -> SessionId:
     session = session_id(text)
     channel_of(session)
     return session
+
+
+async def _say(wanted: Say, sessions: Sessions) -> Reply:
+    session = session_id(wanted.session_id)
+    if prefix_of(session) != "cli":
+        return Reply(ok=False, code="not_here", message=_NOT_HERE)
+    if not wanted.content.strip():
+        return Reply(ok=False, code="invalid_request", message="there is nothing to say: the text is blank")
+    await sessions.existing(session).append([line_of(wanted.content)])
+    return Reply(ok=True, session_id=session)
 
 
 async def _retry(session: SessionId | None, redeliver: Redeliver | None) -> Reply:

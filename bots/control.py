@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 from pydantic import ValidationError
 
-from bots.commands import Command, Hands, Reply, command, no_command, perform
+from bots.commands import Command, Hands, Reply, Say, command, no_command, perform
 from core.archive.decisions import Decisions
 from core.archive.store import Store
 from core.confirmations.desk import Desk
@@ -207,7 +207,12 @@ async def _alone(folder: Path, wanted: Command) -> Reply:
         store = await asyncio.to_thread(Store.open, folder / ".store" / "history.db")
         stack.push_async_callback(store.close)
         decisions = Decisions(store)
-        sessions = Sessions(folder, Journal(folder))
+        journal = Journal(folder)
+        if isinstance(wanted, Say):
+            await asyncio.to_thread(journal.start)
+            stack.push_async_callback(asyncio.to_thread, journal.stop)
+        sessions = Sessions(folder, journal)
+        stack.push_async_callback(sessions.close)
         desk = Desk(Folder(sessions.folder), decisions, Leave(decisions))
         await stack.enter_async_context(desk.at_work(await asyncio.to_thread(lambda: list(sessions.ids()))))
-        return await perform(wanted, Hands(desk, decisions, await Book.load(store)))
+        return await perform(wanted, Hands(desk, decisions, await Book.load(store), sessions))

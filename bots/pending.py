@@ -116,8 +116,8 @@ def _print_open(records: Sequence[Record], *, as_json: bool) -> None:
             else record.task_hash,
             record.session_id,
             record.kind,
-            _asked(record),
-            _who(record),
+            asked(record),
+            who(record),
             span(now - record.created_at),
             span(record.expires_at - now),
             _place(record),
@@ -151,7 +151,7 @@ def _print_offered(record: Record) -> None:
         print_line(line)
 
 
-def _asked(record: Record) -> str:
+def asked(record: Record) -> str:
     """What is asked, in a line: the tool and what it would get, or the question that is next."""
     if record.kind == "ask":
         question = record.questions[record.current].question
@@ -164,7 +164,7 @@ def _asked(record: Record) -> str:
     return " ".join(part for part in (record.tool, args, record.text) if part)
 
 
-def _who(record: Record) -> str:
+def who(record: Record) -> str:
     if record.approvers == "anyone":
         return "anyone there"
     if record.approvers == "requester" and record.requester is not None:

@@ -1,7 +1,7 @@
 """Where commands find what is asked: read-only, without the lock, whoever owns the data folder."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -49,10 +49,10 @@ def sessions(folder: Path, wanted: str | None) -> list[SessionId]:
     return [session]
 
 
-def read(folder: Path, among: Iterable[SessionId]) -> tuple[list[Record], bool]:
+def read(folder: Path, among: Iterable[SessionId], *, tell: Callable[[str], None] = say) -> tuple[list[Record], bool]:
     """What these sessions have pending, in the order in which it was asked; whether there is more than can be read.
 
-    One whose time is over counts as expired, also before its file says so. What cannot be read is named.
+    One whose time is over counts as expired, also before its file says so. Of what cannot be read ``tell`` is told.
     """
     found: list[Record] = []
     unreadable = False
@@ -61,7 +61,7 @@ def read(folder: Path, among: Iterable[SessionId]) -> tuple[list[Record], bool]:
             record = _read(path)
         except ValueError:
             unreadable = True
-            say(_UNREADABLE.format(path=for_terminal(str(path))))
+            tell(_UNREADABLE.format(path=for_terminal(str(path))))
         else:
             found += [] if record is None else [record]
     return sorted(found, key=lambda record: (record.created_at, record.task_hash)), unreadable
@@ -118,17 +118,29 @@ def _read(path: Path) -> Record | None:
 
 
 def rows(folder: Path, select: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
-    """Rows of history.db; none where there is no database yet, or one from before that table or column."""
+    """Rows of history.db, as `query` gives them. Ends with code 1 where it cannot be read."""
+    try:
+        return query(folder, select, values)
+    except sqlite3.Error as error:
+        path = folder / ".store" / "history.db"
+        fail(f"{path} cannot be read ({error}); check its owner and rights, and start `ishiki run`, which mends it", 1)
+
+
+def query(folder: Path, select: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
+    """Rows of history.db; none where there is no database yet, or one from before that table or column.
+
+    Raises `sqlite3.Error`.
+    """
     path = folder / ".store" / "history.db"
     if not path.is_file():
         return []
     # Without a write-ahead log nobody has it open; a look at it then leaves no files beside it.
     closed = not path.with_name(f"{path.name}-wal").exists()
     address = f"file:{quote(str(path.absolute()))}?mode=ro{'&immutable=1' if closed else ''}"
-    try:
-        with closing(sqlite3.connect(address, uri=True, timeout=5.0)) as database:
+    with closing(sqlite3.connect(address, uri=True, timeout=5.0)) as database:
+        try:
             return database.execute(select, values).fetchall()
-    except sqlite3.Error as error:
-        if "no such table" in str(error) or "no such column" in str(error):
-            return []
-        fail(f"{path} cannot be read ({error}); check its owner and rights, and start `ishiki run`, which mends it", 1)
+        except sqlite3.OperationalError as error:
+            if "no such table" in str(error) or "no such column" in str(error):
+                return []
+            raise

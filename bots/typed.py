@@ -31,6 +31,11 @@ def read(record: Record, words: Sequence[str]) -> Choice | tuple[Answer, ...]:
     )
 
 
+def check(question: Question, word: str) -> None:
+    """Raises `InvalidAnswer` where that is no answer to one question."""
+    _answer(question, word)
+
+
 def offered(record: Record) -> Iterator[str]:
     """What is asked and what can be typed, in lines that a terminal may be given."""
     if record.kind == "confirm":

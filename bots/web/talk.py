@@ -13,26 +13,21 @@ from bots.web.bodies import NotBlank
 from bots.web.errors import ApiError, ErrorBody, Problem, needing_the_disk, refusals
 from bots.web.path import Known
 from core.archive.lineage import Lineage
-from core.clock import now_ms
-from core.codec import parts_of, raw_json
+from core.codec import parts_of
 from core.content import plain_text
 from core.entries import (
-    AnyEntry,
     AssistantMessage,
     ToolCallPart,
     TurnAborted,
     TurnDone,
     TurnFailed,
-    UserMessage,
-    message_entry,
 )
-from core.ids import SessionId, TurnId, new_session, new_uuid, platform_of, session_id
+from core.ids import SessionId, TurnId, new_session, platform_of, session_id
 from core.runtime.turns import Turns
 from core.sessions.directory import Sessions
-from core.sessions.facts import Written
 from core.sessions.reading import Recorded
 from core.sessions.session import Session
-from core.sessions.state import SessionState
+from core.sessions.talk import line_of
 
 T = TypeVar("T")
 
@@ -92,7 +87,7 @@ def talk_routes(sessions: Sessions, lineage: Lineage, turns: Turns | None, known
         if line.sse:
             raise ApiError(400, "unsupported", "sse is not in this version; leave it out and the answer comes whole")
         session = await _place(line, sessions, lineage, known)
-        said = (await session.append([_said(line.content)]))[0]
+        said = (await session.append([line_of(line.content)]))[0]
         if turns is None:
             return JSONResponse(Answered(session_id=session.id, text="").model_dump())
         turn = await _unless_gone(request, turns.until(session, said.end))
@@ -127,15 +122,6 @@ async def _place(line: Line, sessions: Sessions, lineage: Lineage, known: Known)
 def _root(lineage: Lineage, origin: SessionId) -> SessionId:
     """Where the work began: a helper's helper asks where the first of them was started."""
     return lineage.origin(origin)
-
-
-def _said(content: str) -> Written:
-    def lines(state: SessionState) -> tuple[AnyEntry, ...]:
-        now = now_ms()
-        message = UserMessage(id=new_uuid(), timestamp=now, content=raw_json(content))
-        return (message_entry(message, now=now, turn_id=state.open_turn),)
-
-    return Written(lines)
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:

@@ -26,8 +26,9 @@ from core.confirmations.life import Given
 from core.confirmations.record import Answer, Question, Record
 from core.errors import AlreadyDecided, FolderHeld, FolderUnusable
 from core.ids import SessionId, TaskHash
+from core.log.journal import Journal
 from core.pairing.book import Book
-from core.sessions.directory import FolderLock
+from core.sessions.directory import FolderLock, Sessions
 from tests.builders import MONA, OPERATOR, SESSION, a_confirmation, a_task, an_ask
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +56,8 @@ async def owned(data: Path, folder: Folder | None = None, *, listens: bool = Tru
     store = Store.open(data / ".store" / "history.db")
     decisions = Decisions(store)
     desk = Desk(folder or Folder(lambda session: data / "runtimes" / session), decisions, Leave(decisions))
-    server = ControlServer(control_path(data), Hands(desk, decisions, await Book.load(store)))
+    hands = Hands(desk, decisions, await Book.load(store), Sessions(data, Journal(data)))
+    server = ControlServer(control_path(data), hands)
     try:
         async with desk.at_work([SESSION]):
             if listens:
