@@ -86,6 +86,13 @@ class Store:
         self._receipts[follower][session] = self._unwritten[follower, session] = receipt
         await self._write_receipts()
 
+    def drop_receipts(self, session: SessionId) -> None:
+        """Forget, in memory, how far anybody has come in a session whose rows are gone."""
+        for receipts in self._receipts.values():
+            receipts.pop(session, None)
+        for key in [key for key in self._unwritten if key[1] == session]:
+            del self._unwritten[key]
+
     async def _flush_soon(self) -> None:
         await asyncio.sleep(GATHERED)
         self._flush = None
