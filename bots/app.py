@@ -25,6 +25,7 @@ from bots.web.guard import Access
 from bots.web.server import WebServer
 from core.access import Admission
 from core.archive.decisions import Decisions
+from core.archive.forget import forget
 from core.archive.horizon import Horizon
 from core.archive.lineage import Lineage
 from core.archive.profiles import Profiles
@@ -53,6 +54,7 @@ from core.runtime.redeliver import Redeliver
 from core.runtime.resolve import Resolve
 from core.runtime.turns import Turns
 from core.sessions.directory import FolderLock, Sessions
+from core.sessions.removal import Removal
 from core.trust import trusted
 
 logger = structlog.get_logger()
@@ -164,6 +166,10 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
             followers += [deliver, turns]
 
         asking = _asking(settings, desk, kept, turns or NoCauses())
+        gateway = Gateway(sessions, followers, store)
+        leave = [desk.leave] if turns is None else [desk.leave, turns.leave]
+        removal = Removal(settings.ishiki_data_dir, sessions, gateway, leave, partial(forget, store))
+        await removal.finish()
         await stack.enter_async_context(desk.at_work(await asyncio.to_thread(lambda: list(sessions.ids()))))
         sessions.listen(desk.on_append)
         await asking.take_up()
@@ -171,9 +177,9 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         for worker in (showing, Resolve(desk, runtime, Troubles(told))):
             worker.start()
             stack.push_async_callback(worker.stop)
-        gateway = Gateway(sessions, followers, store)
         stack.push_async_callback(gateway.stop)
         await gateway.start()
+        stack.push_async_callback(removal.stop)
         await stack.enter_async_context(
             _commanded(settings, Hands(desk, kept.decisions, kept.book, sessions, redeliver))
         )

@@ -48,6 +48,7 @@ class Gateway:
         self._receipts = receipts
         self._running: dict[tuple[str, SessionId], asyncio.Task[None]] = {}
         self._again: set[tuple[str, SessionId]] = set()
+        self._left: set[SessionId] = set()
         self._stopping = False
 
     async def start(self) -> None:
@@ -81,11 +82,22 @@ class Gateway:
     async def stop(self) -> None:
         """End every follower where it stands; its receipt says where that is."""
         self._stopping = True
-        running = list(self._running.values())
-        for task in running:
-            task.cancel()
-        if running:
-            await asyncio.wait(running)
+        await _end(list(self._running.values()))
+
+    async def leave(self, session: SessionId) -> None:
+        """Follow a session no more, as it is going to be removed: whoever is at work in it ends as at a stop."""
+        self._left.add(session)
+        await _end([task for (_, followed), task in self._running.items() if followed == session])
+
+    def forget(self, session: SessionId) -> None:
+        """A session that was left is gone."""
+        self._left.discard(session)
+
+    def take_back(self, session: SessionId) -> None:
+        """Follow a session again that was left, but stays."""
+        self._left.discard(session)
+        for follower in self._followers:
+            self._run(follower, self._sessions.of(session))
 
     def _appended(self, session: Session, added: Sequence[Recorded]) -> None:
         for follower in self._followers:
@@ -104,7 +116,7 @@ class Gateway:
         key = (follower.name, session.id)
         if key in self._running:
             self._again.add(key)
-        elif not self._stopping:
+        elif not self._stopping and session.id not in self._left:
             task = asyncio.create_task(self._tend(follower, session), name=f"{follower.name} {session.id}")
             self._running[key] = task
 
@@ -130,6 +142,13 @@ class Gateway:
                     return
         finally:
             del self._running[key]
+
+
+async def _end(running: Sequence[asyncio.Task[None]]) -> None:
+    for task in running:
+        task.cancel()
+    if running:
+        await asyncio.wait(running)
 
 
 def _expected(error: BaseException) -> BaseException | None:

@@ -29,6 +29,8 @@ from core.sessions.reading import Recorded
 from core.sessions.session import Session
 
 LONGEST_PAUSE: Final = 30.0
+SETTLED_WITHIN: Final = 2.0
+"""Seconds that a runtime and a chat have to hear of what was withdrawn because its session is removed."""
 _WRITERS: Final = 8
 _BY_REPLY: Final = frozenset({"telegram"})
 """Where free text is answered by a reply to the prompt; elsewhere there is a form for it (sessions.md 4.7)."""
@@ -78,6 +80,7 @@ class Desk:
         self._listeners: list[Listener] = []
         self._decided: dict[TaskHash, asyncio.Event] = {}
         self._posted: dict[TaskHash, tuple[MessageId, int]] = {}
+        self._filed_in: dict[SessionId, asyncio.Event] = {}
         self._expiry = Expiry(self._records.values, lambda task: self.insist(task, life.expired))
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing = asyncio.Event()
@@ -222,6 +225,27 @@ class Desk:
         for record in self.records(chat=old):
             await self.soon(record.task_hash, moved)
 
+    def concerns(self, session: SessionId) -> bool:
+        """Whether anything that is not filed yet was asked in a session, for it, or is shown in it."""
+        return any(session in {one.session_id, one.origin, one.deliver_to} for one in self._records.values())
+
+    async def leave(self, session: SessionId) -> None:
+        """A session is going to be removed: what is open in it is withdrawn.
+
+        The runtime is told ``denied`` and the prompts are closed, for as long as `SETTLED_WITHIN`; then no more is
+        kept of it.
+        """
+        for record in self._of(session):
+            if record.is_open:
+                await self.soon(record.task_hash, life.withdrawn)
+        until = asyncio.get_running_loop().time() + SETTLED_WITHIN
+        while self._of(session) and (left := until - asyncio.get_running_loop().time()) > 0:
+            await _within(left, self._filed_in.setdefault(session, asyncio.Event()))
+        self._filed_in.pop(session, None)
+        for record in self._of(session):
+            del self._records[record.task_hash]
+            self._posted.pop(record.task_hash, None)
+
     # --- changing -------------------------------------------------------------------------------------------------
 
     async def change(self, task: TaskHash, change: Change) -> Record:
@@ -269,8 +293,10 @@ class Desk:
             text = record.model_dump_json(exclude_defaults=True)
             await self._archive.put_decision(task, record.session_id, record.status, record.decided_at, text)
             await self._blocking(partial(self._folder.remove, record))
-            del self._records[task]
+            self._records.pop(task, None)  # its session may have been removed meanwhile
             self._posted.pop(task, None)
+            if (waited_for := self._filed_in.pop(record.session_id, None)) is not None:
+                waited_for.set()
 
     async def _put(self, record: Record) -> None:
         before = self._records.get(record.task_hash)
@@ -348,6 +374,9 @@ class Desk:
             and record.cause.message_id == message
             and session in {record.session_id, record.origin}
         ]
+
+    def _of(self, session: SessionId) -> list[Record]:
+        return [record for record in self.records() if record.session_id == session]
 
     def _lock(self, task: TaskHash) -> asyncio.Lock:
         """One for each task, for as long as somebody holds or awaits it."""

@@ -57,6 +57,11 @@ class Descriptors:
         file = self._open[session] = OpenFile(path, descriptor, end, ended)
         return file
 
+    def forget(self, session: str) -> None:
+        """Close one session's file, as it is going to be removed."""
+        if (file := self._open.pop(session, None)) is not None:
+            self._disk.close(file.descriptor)
+
     def close_some(self) -> None:
         """Close the least lately used of too many. An error may tell of a write that never got to the device."""
         while len(self._open) > self._most:

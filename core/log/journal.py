@@ -11,6 +11,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -53,6 +54,13 @@ class Batch(msgspec.Struct, eq=False):
     failure: Exception | None = None
 
 
+class _Leaving(NamedTuple):
+    """A session that is going to be removed; ``done`` once neither a descriptor nor the journal holds any of it."""
+
+    session: str
+    done: Future[None]
+
+
 class _Laid(NamedTuple):
     """What one commit adds to a session's file."""
 
@@ -72,7 +80,7 @@ class Journal:
         self._path = folder / ".store" / "journal"
         self._disk = disk or Disk()
         self._turn_over_at = turn_over_at
-        self._waiting: queue.SimpleQueue[Sequence[Batch] | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Sequence[Batch] | _Leaving | None] = queue.SimpleQueue()
         self._gathered: dict[asyncio.AbstractEventLoop, list[Batch]] = {}
         self._thread: threading.Thread | None = None
         self._files = Descriptors(self._runtimes, self._disk)
@@ -134,6 +142,17 @@ class Journal:
         if len(gathered) == 1:
             batch.loop.call_soon(self._hand_over, batch.loop)
 
+    def let_go(self, session: str) -> None:
+        """Close a session's file, and hold nothing of it that a recovery would put back. Blocks; raises `OSError`.
+
+        For whoever removes its folder, after the last batch of it was settled.
+        """
+        leaving = _Leaving(session, Future())
+        self._waiting.put(leaving)
+        if self._thread is None:
+            self._refuse_waiting()
+        leaving.done.result()
+
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         gathered = self._gathered.pop(loop)
         for start in range(0, len(gathered), MOST_TOGETHER // 2):
@@ -145,8 +164,13 @@ class Journal:
         """Nobody takes batches any more: whoever comes late is told so instead of waiting for ever."""
         with suppress(queue.Empty):
             while True:
-                for batch in self._waiting.get_nowait() or ():
-                    batch.failure = OSError("the journal is stopped")
+                item = self._waiting.get_nowait()
+                stopped = OSError("the journal is stopped")
+                if isinstance(item, _Leaving):
+                    item.done.set_exception(stopped)
+                    continue
+                for batch in item or ():
+                    batch.failure = stopped
                     _wake([batch])
 
     # --- the committer thread -------------------------------------------------------------------------------------
@@ -155,10 +179,13 @@ class Journal:
         stopping = False
         while not stopping:
             group: list[Batch] = []
+            leaving: list[_Leaving] = []
             item = self._next()
             while True:
                 if item is None:
                     stopping = True
+                elif isinstance(item, _Leaving):
+                    leaving.append(item)
                 else:
                     group += item
                 if len(group) >= MOST_TOGETHER // 2:
@@ -169,6 +196,8 @@ class Journal:
                     break
             if group:
                 self._commit(group)
+            for session, done in leaving:
+                self._leave(session, done)
         # Where even that fails the journal keeps what it has: the next start puts it back.
         with suppress(OSError):
             if self._broken:
@@ -177,7 +206,22 @@ class Journal:
                 self._turn_over()
         self._close()
 
-    def _next(self) -> Sequence[Batch] | None:
+    def _leave(self, session: str, done: Future[None]) -> None:
+        try:
+            if self._broken:
+                self._mend()  # which leaves an empty journal
+            self._files.forget(session)
+            self._recovery.drop(session)
+            if self._runtimes / session / "events.jsonl" in self._unsynced:
+                self._broken = True  # unless it comes to its end
+                self._turn_over()
+                self._broken = False
+        except Exception as error:  # noqa: BLE001 - handed to who waits; a dead committer would let all wait for ever
+            done.set_exception(error)
+        else:
+            done.set_result(None)
+
+    def _next(self) -> Sequence[Batch] | _Leaving | None:
         """What is handed over next. In a lull the journal is turned over, so that nobody has to wait for that later."""
         much = self._turn_over_at * LULL_SHARE
         if self._end >= much and len(self._unsynced) <= MOST_IN_A_LULL:

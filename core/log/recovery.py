@@ -62,6 +62,12 @@ class Recovery:
         if differed:
             logger.warning("logs_recovered", sessions=differed)
 
+    def drop(self, session: str) -> None:
+        """Keep nothing of a session that is going to be removed; what found no place would bring it back."""
+        if self.held.pop(session, None) is not None:
+            kept = self._read_kept()
+            self._keep([record for record in kept if record.session != session], kept)
+
     def _place(self, session: str, records: Sequence[Record]) -> bool:
         """Write what a session file lacks or holds torn. Returns whether it differed.
 

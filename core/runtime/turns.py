@@ -107,6 +107,12 @@ class Turns:
             if not self._waiting[session.id]:
                 del self._waiting[session.id]
 
+    async def leave(self, session: SessionId) -> None:
+        """A session is going to be removed: nobody waits for a turn of it any more."""
+        for _, done in self._waiting.get(session, ()):
+            if not done.done():
+                done.set_result(None)
+
     def cause(self, session: SessionId, turn: TurnId) -> Origin | None:
         """What a turn answers that ran not long ago."""
         return self._origins.get((session, turn))

@@ -25,6 +25,9 @@ from core.sessions.session import Owed, Session, nothing_owed
 MOST_REMEMBERED: Final = 1024
 """Sessions whose newest messages are kept in memory; the others fold their log's end again when they wake."""
 
+MOST_GONE: Final = 1024
+"""Removed sessions whose ids are remembered for those who were about to write to them."""
+
 logger = structlog.get_logger()
 
 Listener = Callable[[Session, Sequence[Recorded]], None]
@@ -74,6 +77,7 @@ class Sessions:
         self._journal = journal
         self._open: dict[SessionId, Session] = {}
         self._remembered: OrderedDict[SessionId, Session] = OrderedDict()
+        self._gone: OrderedDict[SessionId, None] = OrderedDict()
         self._listeners: list[Listener] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._owed: Owed = nothing_owed
@@ -87,9 +91,11 @@ class Sessions:
         self._owed = owed
 
     def of(self, session: SessionId) -> Session:
-        """The session of that id; its folder is made by the first append."""
+        """The session of that id; its folder is made by the first append. Raises `UnknownSession` after a removal."""
         found = self._open.get(session)
         if found is None:
+            if session in self._gone:
+                raise UnknownSession("that session was removed; begin another one")
             log = FileLog(self._runtimes, session, self._journal)
             found = self._open[session] = Session(
                 session, log, on_append=self._tell, spawn=self._spawn, owed=self._settle
@@ -116,6 +122,7 @@ class Sessions:
 
         It would survive a power cut when this returns. Raises `OSError`.
         """
+        self._gone.pop(session, None)
         await asyncio.to_thread(_make_folder, self.folder(session))
 
     def folder(self, session: SessionId) -> Path:
@@ -156,6 +163,28 @@ class Sessions:
     def reading(self, session: SessionId) -> Reading:
         """A log to read in any thread, apart from who appends to it. Raises `OSError`."""
         return Reading(session, FileLog(self._runtimes, session, self._journal))
+
+    # --- for `core.sessions.removal` ------------------------------------------------------------------------------
+
+    async def let_go(self, session: SessionId) -> None:
+        """Take nothing more for a session and hold nothing of it open, so that its folder may be removed.
+
+        Followed by `bury` or, where nothing came of it, by `take_back`. Raises `OSError`: the disk refused.
+        """
+        await self.of(session).close()
+        await asyncio.to_thread(self._journal.let_go, session)
+
+    def take_back(self, session: SessionId) -> None:
+        """A session that was let go of stays: the next who asks for it gets it anew."""
+        self._open.pop(session, None)
+        self._remembered.pop(session, None)
+
+    def bury(self, session: SessionId) -> None:
+        """A session is gone; who was about to write to it is told so, instead of bringing it back."""
+        self.take_back(session)
+        self._gone[session] = None
+        if len(self._gone) > MOST_GONE:
+            self._gone.popitem(last=False)
 
     async def close(self) -> None:
         """Wait until what was handed in is durable or refused."""

@@ -16,6 +16,7 @@ from core.clock import now_ms
 from core.codec import encode
 from core.content import parse, render, without_sources
 from core.entries import AnyEntry, FailureCause, MessageCreated, MessageDeleted, TurnFailed, fact_of, turn_event
+from core.errors import UnknownSession
 from core.ids import SessionId, TurnId
 from core.log.disk import unavailable
 from core.log.lines import Line
@@ -72,6 +73,7 @@ class Session(Reading):
     """
 
     __slots__ = (
+        "_closed",
         "_draining",
         "_grown",
         "_has_written",
@@ -94,6 +96,7 @@ class Session(Reading):
         self._state: SessionState | None = None
         self._waiting: list[_Waiting] = []
         self._draining = False
+        self._closed = False
         self._has_written = False
         self._highest: int | None = None
         self._recent: list[Recorded] = []
@@ -103,10 +106,14 @@ class Session(Reading):
         """Write what these facts call for; done when it would survive a power cut.
 
         The result is the lines that were new: none when the log holds all of it already. Raises `LogUnavailable`
-        through the future; nothing is recorded then and the same facts may be handed in again.
+        through the future; nothing is recorded then and the same facts may be handed in again. `UnknownSession` where
+        the session was removed.
         """
         loop = asyncio.get_running_loop()
         waiting = _Waiting(tuple(facts), loop.create_future())
+        if self._closed:
+            waiting.done.set_exception(UnknownSession("that session was removed; begin another one"))
+            return waiting.done
         self._waiting.append(waiting)
         if not self._draining:
             self._draining = True
@@ -122,6 +129,13 @@ class Session(Reading):
         """Return when all that was handed in is durable or refused."""
         while self._draining:
             await asyncio.wait([self.append(())])
+
+    async def close(self) -> None:
+        """Take nothing more, as the session is going to be removed. What was handed in before is settled."""
+        await self.settle()
+        self._closed = True
+        if self._grown is not None:
+            self._grown.set()
 
     async def state(self) -> SessionState:
         """What is true now. Not to be changed by the caller."""
@@ -140,7 +154,7 @@ class Session(Reading):
         return state.standing(key)
 
     async def follow(self, start: int = 0) -> AsyncIterator[Recorded]:
-        """Entries from a position on, without gap or repeat, for ever."""
+        """Entries from a position on, without gap or repeat, until the session is removed."""
         position = start
         while True:
             self._grown = grown = self._grown or asyncio.Event()
@@ -148,6 +162,8 @@ class Session(Reading):
                 chunk, position = await self.chunk_from(position)
                 for recorded in chunk:
                     yield recorded
+            if self._closed:
+                return
             await grown.wait()
 
     async def chunk_from(self, start: int) -> tuple[list[Recorded], int]:
