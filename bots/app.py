@@ -28,6 +28,7 @@ from core.archive.decisions import Decisions
 from core.archive.forget import forget
 from core.archive.horizon import Horizon
 from core.archive.lineage import Lineage
+from core.archive.live import Live
 from core.archive.profiles import Profiles
 from core.archive.store import Store
 from core.archive.titles import Titles
@@ -54,6 +55,7 @@ from core.runtime.redeliver import Redeliver
 from core.runtime.resolve import Resolve
 from core.runtime.turns import Turns
 from core.sessions.directory import FolderLock, Sessions
+from core.sessions.lifecycle import Reaper
 from core.sessions.removal import Removal
 from core.trust import trusted
 
@@ -106,6 +108,7 @@ class Kept:
     decisions: Decisions
     book: Book
     titles: Titles
+    live: Live
 
 
 @asynccontextmanager
@@ -160,16 +163,15 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
             stack.push_async_callback(redeliver.stop)
             rules = settings.wake_rules
             turns = Turns(
-                runtime, deliver, speaker, store, rules, veil=veil, is_answer=desk.is_answer, caught_up=caught_up
-            )
+                runtime, deliver, speaker, store, rules, veil=veil, is_answer=desk.is_answer, caught_up=caught_up,
+                live=kept.live,
+            )  # fmt: skip
             desk.stop_turn = turns.stop
             followers += [deliver, turns]
 
         asking = _asking(settings, desk, kept, turns or NoCauses())
         gateway = Gateway(sessions, followers, store)
-        leave = [desk.leave] if turns is None else [desk.leave, turns.leave]
-        removal = Removal(settings.ishiki_data_dir, sessions, gateway, leave, partial(forget, store))
-        await removal.finish()
+        removal = await _removal(settings, kept, gateway, desk, turns)
         await stack.enter_async_context(desk.at_work(await asyncio.to_thread(lambda: list(sessions.ids()))))
         sessions.listen(desk.on_append)
         await asking.take_up()
@@ -177,9 +179,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         for worker in (showing, Resolve(desk, runtime, Troubles(told))):
             worker.start()
             stack.push_async_callback(worker.stop)
-        stack.push_async_callback(gateway.stop)
-        await gateway.start()
-        stack.push_async_callback(removal.stop)
+        await stack.enter_async_context(_tended(gateway, kept, removal, desk))
         await stack.enter_async_context(
             _commanded(settings, Hands(desk, kept.decisions, kept.book, sessions, redeliver))
         )
@@ -217,6 +217,9 @@ async def _kept(settings: Settings) -> AsyncGenerator[Kept]:
         stack.push_async_callback(asyncio.to_thread, journal.stop)
         store = await asyncio.to_thread(Store.open, folder / ".store" / "history.db")
         stack.push_async_callback(store.close)
+        live = Live(store)
+        stack.push_async_callback(asyncio.to_thread, live.stop)
+        await live.start()
         sessions = Sessions(folder, journal)
         stack.push_async_callback(sessions.close)
         lineage = await Lineage.load(store)
@@ -225,7 +228,7 @@ async def _kept(settings: Settings) -> AsyncGenerator[Kept]:
         titles = Titles(Profiles(store), _veils(settings)[0].over)
         stack.push_async_callback(titles.close)
         resources, decisions = Resources(folder / "runtimes"), Decisions(store)
-        yield Kept(journal, store, sessions, resources, lineage, decisions, book, titles)
+        yield Kept(journal, store, sessions, resources, lineage, decisions, book, titles, live)
 
 
 @asynccontextmanager
@@ -253,6 +256,28 @@ async def _commanded(settings: Settings, hands: Hands) -> AsyncGenerator[None]:
         yield
     finally:
         await control.stop()
+
+
+async def _removal(settings: Settings, kept: Kept, gateway: Gateway, desk: Desk, turns: Turns | None) -> Removal:
+    """Who removes sessions, after what a kill cut short of it is finished."""
+    leave = [desk.leave] if turns is None else [desk.leave, turns.leave]
+    removal = Removal(settings.ishiki_data_dir, kept.sessions, gateway, leave, partial(forget, kept.store))
+    await removal.finish()
+    return removal
+
+
+@asynccontextmanager
+async def _tended(gateway: Gateway, kept: Kept, removal: Removal, desk: Desk) -> AsyncGenerator[None]:
+    """As long as this is open the logs are followed, and idle ``temp-`` sessions go."""
+    reaping = asyncio.create_task(Reaper(kept.sessions, removal, kept.live.active, desk.concerns).run(), name="reaper")
+    try:
+        await gateway.start()
+        yield
+    finally:
+        reaping.cancel()
+        await asyncio.gather(reaping, return_exceptions=True)
+        await removal.stop()
+        await gateway.stop()
 
 
 @asynccontextmanager

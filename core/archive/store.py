@@ -167,6 +167,10 @@ class Store:
         """Have the thread do something with the database. Raises `StoreUnavailable`, and what was expected."""
         return await self._run(lambda: work(self._database), expected)
 
+    def run_from_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """As `run`, for a thread that has no event loop. Blocks; raises `sqlite3.Error`, `RuntimeError` once closed."""
+        return self._executor.submit(work, self._database).result()
+
     async def _run(self, work: Callable[[], T], expected: type[sqlite3.Error] | tuple[()] = ()) -> T:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._executor, work)

@@ -27,6 +27,18 @@ class Answer:
     seen: EntryId | None = None
 
 
+class Liveness(Protocol):
+    """Where it is kept which turns are alive. Raises nothing: a turn does not wait for it."""
+
+    async def begin(self, session: SessionId, turn: TurnId) -> None:
+        """A turn is queued."""
+        ...
+
+    async def end(self, session: SessionId, turn: TurnId) -> None:
+        """It is over."""
+        ...
+
+
 class Runtime(Protocol):
     """An agent that is told what happens, and that may be woken.
 

@@ -8,8 +8,8 @@ log, then it had its chance, or it is not, then it is still owed.
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import structlog
@@ -35,7 +35,7 @@ from core.runtime.deliver import Deliver
 from core.runtime.ending import end, ending, write
 from core.runtime.foreign import accept, message_id, renumbered
 from core.runtime.outlook import Candidate, IsAnswer, Outlook, look, nothing_asked
-from core.runtime.port import Answer, Cause, Runtime
+from core.runtime.port import Answer, Cause, Liveness, Runtime
 from core.sessions.facts import Written
 from core.sessions.receipts import Receipt, Receipts
 from core.sessions.session import Session
@@ -76,6 +76,7 @@ class Turns:
         veil: Veil = str,
         is_answer: IsAnswer = nothing_asked,
         caught_up: CaughtUp = told_at_once,
+        live: Liveness | None = None,
         at_once: int = MOST_AT_ONCE,
     ) -> None:
         self._runtime = runtime
@@ -88,6 +89,7 @@ class Turns:
         self._since = now_ms()
         self._is_answer = is_answer
         self._caught_up = caught_up
+        self._live = live
         self._origins: OrderedDict[tuple[SessionId, TurnId], Origin] = OrderedDict()
         self._calls: dict[tuple[SessionId, TurnId], asyncio.Future[Answer]] = {}
         self._stopped: dict[TurnId, TaskHash] = {}
@@ -137,8 +139,9 @@ class Turns:
                     self._tell(session.id, outlook.end, None)
                 return
             if await self._is_due(session, outlook):
-                async with self._places:
-                    await self._run(session, outlook.newest, receipt)
+                turn = new_turn_id()
+                async with self._alive(session.id, turn), self._places:
+                    await self._run(session, outlook.newest, receipt, turn)
 
     async def _settled(self, session: Session) -> Receipt | None:
         """The receipt, once it is known whether the turn that it announces ever started."""
@@ -193,8 +196,20 @@ class Turns:
         starts = await asyncio.to_thread(_recent_starts, session, now_ms() - 60_000)
         return max(0.0, (starts[0] + 60_000 - now_ms()) / 1000) if len(starts) >= MOST_PER_MINUTE else 0.0
 
-    async def _run(self, session: Session, candidate: Candidate, before: Receipt | None) -> None:
-        turn, cause = new_turn_id(), candidate.recorded
+    @asynccontextmanager
+    async def _alive(self, session: SessionId, turn: TurnId) -> AsyncGenerator[None]:
+        """From when a turn is queued until it is over (sessions.md 3.2)."""
+        if self._live is None:
+            yield
+            return
+        try:
+            await self._live.begin(session, turn)
+            yield
+        finally:
+            await self._live.end(session, turn)
+
+    async def _run(self, session: Session, candidate: Candidate, before: Receipt | None, turn: TurnId) -> None:
+        cause = candidate.recorded
         announced = (before or Receipt(EntryId("-"), 0))._replace(note=f"{turn} {cause.entry.id} {cause.end}")
         await self._receipts.put_durably(self.name, session.id, announced)
         message = candidate.message

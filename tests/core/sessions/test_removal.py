@@ -47,8 +47,6 @@ class Busy:
 def removal_in(
     house: House, gateway: Gateway, *, rows: Callable[[SessionId], Awaitable[None]] | None = None
 ) -> Removal:
-    house: House, gateway: Gateway, *, rows: Callable[[SessionId], Awaitable[None]] | None = None
-) -> Removal:
     async def forget_rows(session: SessionId) -> None:
         await forget(house.store, session)
 
@@ -82,8 +80,6 @@ async def test_nothing_of_a_removed_session_is_left(house: House, gateway: Gatew
 
 
 async def test_a_power_cut_after_it_brings_nothing_back(house: House, gateway: Gateway, tmp_path: Path) -> None:
-    house: House, gateway: Gateway, tmp_path: Path
-) -> None:
     await house.sessions.of(TEMP).append([said()])
     await house.sessions.of(discord_session(5)).append([said(2)])
     await removal_in(house, gateway).remove(TEMP)
