@@ -24,6 +24,7 @@ from bots.web.front import Front
 from bots.web.guard import Access
 from bots.web.server import WebServer
 from core.access import Admission
+from core.archive.archive import Archive
 from core.archive.decisions import Decisions
 from core.archive.forget import forget
 from core.archive.horizon import Horizon
@@ -179,6 +180,9 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         for worker in (showing, Resolve(desk, runtime, Troubles(told))):
             worker.start()
             stack.push_async_callback(worker.stop)
+        archive = Archive(store, sessions)
+        stack.push_async_callback(archive.stop)
+        await archive.start()
         await stack.enter_async_context(_tended(gateway, kept, removal, desk))
         await stack.enter_async_context(
             _commanded(settings, Hands(desk, kept.decisions, kept.book, sessions, redeliver))

@@ -124,6 +124,22 @@ def repair(targets: Targets = None, *, as_json: AsJson = False) -> None:
         repair(targets, as_json=as_json)
 
 
+@app.command()
+def search(
+    words: Annotated[list[str], typer.Argument(metavar="WORDS", help="What was said, word for word.")],
+    *,
+    session: Annotated[str | None, typer.Option("--session", metavar="ID", help="Only in this session.")] = None,
+    within: Annotated[str | None, typer.Option("--range", metavar="1d|7d|1m|1y", help="Only so new.")] = None,
+    count: Annotated[int, typer.Option("-n", help="How many, at most 32.")] = 8,
+    as_json: AsJson = False,
+) -> None:
+    """Find what was said in any chat, newest first. Needs the archive that `ishiki run` keeps."""
+    from bots.log_search import show  # noqa: PLC0415 - only it needs the database
+
+    with output():
+        show(words, session=session, within=within, most=count, as_json=as_json)
+
+
 def _follow(targets: list[str] | None, positions: dict[Path, int], *, as_json: bool) -> NoReturn:
     """New lines as they come, also of sessions that begin meanwhile."""
     newest: Path | None = None

@@ -82,6 +82,10 @@ class Store:
         if self._flush is None:
             self._flush = asyncio.ensure_future(self._flush_soon())
 
+    def note(self, follower: str, session: SessionId, receipt: Receipt) -> None:
+        """Take a receipt that was written together with what it is for."""
+        self._receipts[follower][session] = receipt
+
     async def put_durably(self, follower: str, session: SessionId, receipt: Receipt) -> None:
         self._receipts[follower][session] = self._unwritten[follower, session] = receipt
         await self._write_receipts()

@@ -137,7 +137,7 @@ class Reading:
         """
         if receipt is None or receipt.position == 0:
             return 0
-        return await asyncio.to_thread(self._resume, receipt)
+        return await asyncio.to_thread(self.resume_now, receipt)
 
     # --- all of this blocks ---------------------------------------------------------------------------------------
 
@@ -155,7 +155,8 @@ class Reading:
                 return True
         return False
 
-    def _resume(self, receipt: Receipt) -> int:
+    def resume_now(self, receipt: Receipt) -> int:
+        """As `resume_from`. Blocks."""
         if receipt.position <= self._log.size:
             before = next(self.read_back(receipt.position), None)
             # Where lines before it were taken out, the position may lie within a later line.
