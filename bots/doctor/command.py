@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from bots.diagnostics import Blanking
 from bots.doctor.checkup import checks
 from bots.doctor.examination import examine
+from bots.doctor.threads import Loop
 from bots.doctor.verdict import Finding
 from bots.printing import console, output, print_json, print_line
 from bots.settings import Settings, load
@@ -26,7 +27,8 @@ def run(*, as_json: bool) -> None:
     """Look, tell, and end with 1 where something failed, with 2 where the settings do not do."""
     with output(1):
         try:
-            counted = asyncio.run(_examine(load(), as_json=as_json))
+            with asyncio.Runner(loop_factory=Loop) as runner:
+                counted = runner.run(_examine(load(), as_json=as_json))
         except SettingsRefused as error:
             cure = ".env.example lists all settings; the other checks come when these do"
             _print(Finding("settings", "fail", str(error), cure), as_json=as_json)

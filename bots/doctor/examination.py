@@ -1,12 +1,12 @@
 """All checks, side by side, told in their order."""
 
 import asyncio
-import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Final
 
 from bots.doctor.calls import Refused
+from bots.doctor.threads import beside
 from bots.doctor.verdict import Check, Finding, NotLookedAt, Unanswered, Verdict, fail, warn
 
 LIMIT: Final = 10.0
@@ -49,30 +49,5 @@ async def _find(check: Check, limit: float) -> Finding:
 
 
 def blocking(name: str, look: Callable[[], Verdict]) -> Check:
-    """A check that blocks, in a thread of its own, which a disk that hangs keeps from ending but not us."""
-    return Check(name, lambda: _beside(look))
-
-
-async def _beside(work: Callable[[], Verdict]) -> Verdict:
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Verdict] = loop.create_future()
-
-    def tell(verdict: Verdict | Exception) -> None:
-        if done.done():
-            return
-        if isinstance(verdict, Exception):
-            done.set_exception(verdict)
-        else:
-            done.set_result(verdict)
-
-    def run() -> None:
-        verdict: Verdict | Exception
-        try:
-            verdict = work()
-        except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
-            verdict = error
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(tell, verdict)
-
-    threading.Thread(target=run, daemon=True).start()
-    return await done
+    """A check that blocks."""
+    return Check(name, lambda: beside(look))
