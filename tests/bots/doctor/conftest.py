@@ -1,6 +1,6 @@
 """A healthy house with a channel on each loopback platform, and a look at it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -94,6 +94,3 @@ async def patient(
         "ISHIKI_HTTP_PORT": "0",
     }
     return Patient(discord, telegram, house.folder, channel, group, anna, environment)
-
-
-Provoke = Callable[[Patient], Awaitable[None]]
