@@ -49,6 +49,7 @@ class Archive:
         """Sessions whose log may have changed since the receipt was left, as by a repair."""
         self._wanted = asyncio.Event()
         self._level = asyncio.Event()
+        self._writing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -73,6 +74,13 @@ class Archive:
     async def level(self) -> None:
         """Return when all that was appended before can be found."""
         await self._level.wait()
+
+    async def leave(self, session: SessionId) -> None:
+        """Return when nothing of a session is being written; it is about to be removed."""
+        async with self._writing:
+            self._gathered -= len(self._fresh.pop(session, ()))
+            self._behind.pop(session, None)
+        self._want()
 
     def _unread(self) -> list[SessionId]:
         """Which logs are longer, or shorter, than what was read of them. Blocks."""
@@ -103,9 +111,11 @@ class Archive:
             await self._wanted.wait()
             await asyncio.sleep(GATHERED)
             while self._fresh or self._behind:
-                taken = self._take()
+                taken: dict[SessionId, list[Recorded]] = {}
                 try:
-                    await self._write(taken)
+                    async with self._writing:
+                        taken = self._take()
+                        await self._write(taken)
                     pause = 1.0
                 except Exception as error:
                     self._behind |= dict.fromkeys(taken)

@@ -210,7 +210,7 @@ class _Numbers:
     def take(self, ms: int) -> int:
         number = self._next.get(ms)
         if number is None:
-            self._next |= _Numbers(self._database, [ms])._next  # noqa: SLF001 - its own kind
+            self._next |= _Numbers(self._database, [ms])._next
             number = self._next[ms]
         if number >= (ms + 1) << SAME_MS:  # two million in one millisecond
             return self.take(ms + 1)

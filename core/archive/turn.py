@@ -112,9 +112,7 @@ def _take(entry: AnyEntry, steps: dict[str, Step]) -> str:
     elif isinstance(entry.data, ToolMessage):
         for part in parts_of(entry.data.content):
             if isinstance(part, ToolResultPart):
-                step = steps.setdefault(
-                    part.tool_call_id, Step(cleaned(part.tool_call_id), cleaned(part.tool_name))
-                )
+                step = steps.setdefault(part.tool_call_id, Step(cleaned(part.tool_call_id), cleaned(part.tool_name)))
                 text = bytes(part.output.value).decode("utf-8", "replace") or (part.output.reason or "")
                 step.result, step.failed = _cut(text, MOST_OF_A_RESULT), part.output.failed
     return said
