@@ -164,7 +164,7 @@ class Fetch:
                 if attempt == ATTEMPTS:
                     raise
                 await asyncio.sleep(min(error.seconds if error.seconds is not None else pause, LONGEST_PAUSE))
-                pause *= 4
+                pause *= 2
             else:
                 return
         raise ResourceError("resource_unavailable", "the file could not be fetched")
