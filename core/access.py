@@ -73,6 +73,11 @@ class Admission:
         self._admits = lru_cache(maxsize=4096)(rules.admit)  # nearly always the same people in the same places
         self._paired: Mapping[ChannelId, int] = {} if paired is None else paired
 
+    @property
+    def paired(self) -> list[ChannelId]:
+        """The channels and chats that are paired now."""
+        return list(self._paired)
+
     def admits(self, visit: Visit, *, said_at: int | None = None) -> bool:
         """Whether this is let in. ``said_at`` (ms) is for what was said before now: a pairing does not reach back."""
         return self._admits(visit) or (bool(self._paired) and self._covers(visit, said_at))

@@ -212,8 +212,9 @@ class CatchUp:
 
     def _places(self, connection: Connection) -> Iterator[tuple[SessionId, Readable | None]]:
         """Where something may have happened: channels that Discord tells of, the liveliest first, then the others that
-        there are logs of. Blocks."""
+        there are logs of, or that are paired. Blocks."""
         logged = {session for session in self._sessions.ids() if platform_of(session) == "discord"}
+        logged |= set(map(discord_session, self._admission.paired))
         for channel in sorted(_channels(connection), key=lambda channel: channel.last_message_id or 0, reverse=True):
             session = discord_session(channel.id)
             hidden = not _may(channel).view_channel  # Discord bans addresses that ask for too much of what they may not

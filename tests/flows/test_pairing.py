@@ -93,6 +93,22 @@ async def test_what_was_said_before_the_pairing_is_not_caught_up_and_what_was_mi
         assert door.texts(films) == ["missed"]
 
 
+async def test_a_direct_chat_that_was_paired_and_has_no_log_yet_is_caught_up_too(
+    discord: DiscordSandbox, house: House, until: Until
+):
+    mona = discord.user("Mona")
+    direct = discord.dm(mona)
+    async with discord_house.door_on(discord, house, allow="") as door:
+        await door.caught_up()
+        await mona.say(direct, "a secret")
+        await door.book.admit(code_in((await discord.bot_message(direct)).content))
+        await discord.bot_message(direct, containing=WELCOME)
+    await mona.say(direct, "missed")
+    async with discord_house.door_on(discord, house, allow="") as door:
+        await door.caught_up()
+        await until(lambda: door.texts(direct) == ["missed"])
+
+
 async def test_an_excluded_chat_a_bot_and_a_webhook_are_told_nothing_and_a_paired_chat_can_be_excluded_later(
     discord: DiscordSandbox, house: House, until: Until
 ):
