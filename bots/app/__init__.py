@@ -23,7 +23,9 @@ from bots.settings import Settings
 from bots.web.front import Front
 from bots.web.guard import Access
 from bots.web.server import WebServer
+from core.archive.file_history import FileHistory
 from core.archive.forget import forget
+from core.archive.upkeep import Upkeep
 from core.chat.speak import Speaker
 from core.confirmations.asking import NoCauses
 from core.confirmations.desk import Desk
@@ -131,10 +133,12 @@ async def _removal(kept: Kept, gateway: Gateway, desk: Desk, agent: Agent | None
 
 @asynccontextmanager
 async def _tended(kept: Kept, gateway: Gateway, removal: Removal, desk: Desk) -> AsyncGenerator[None]:
-    """As long as this is open the logs are followed and archived, and idle ``temp-`` sessions go."""
+    """As long as this is open the logs are followed and archived, and what has had its time goes."""
+    upkeep = Upkeep(kept.store, FileHistory(kept.store, kept.folder / ".store" / "temp"))
     reaping = asyncio.create_task(Reaper(kept.sessions, removal, kept.live.active, desk.concerns).run(), name="reaper")
     try:
         await kept.archive.start()
+        upkeep.start()
         await gateway.start()
         yield
     finally:
@@ -142,6 +146,7 @@ async def _tended(kept: Kept, gateway: Gateway, removal: Removal, desk: Desk) ->
         await asyncio.gather(reaping, return_exceptions=True)
         await removal.stop()
         await gateway.stop()
+        await upkeep.stop()
         await kept.archive.stop()
 
 

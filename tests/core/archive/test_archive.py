@@ -218,7 +218,7 @@ def view(database: sqlite3.Connection) -> tuple[list[tuple[object, ...]], list[s
 
 
 @given(SCRIPTS, st.lists(st.integers(0, 20), max_size=6).map(sorted))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_archived_in_any_pieces_it_is_what_a_rebuild_gives(script: list[Line], ends: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         runtimes = Path(folder) / "runtimes"

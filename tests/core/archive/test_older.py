@@ -64,9 +64,9 @@ def test_both_ways_lead_to_the_same_columns(tmp_path: Path) -> None:
             migrate(database)
             migrate(database)
             tables = ("session", "messages", "message_meta", "action_history", "file_history", "usage")
-            columns.append({
-                table: {str(row[1]) for row in database.execute(f"PRAGMA table_info({table})")} for table in tables
-            })
+            columns.append(
+                {table: {str(row[1]) for row in database.execute(f"PRAGMA table_info({table})")} for table in tables}
+            )
     assert columns[0] == columns[1]
 
 

@@ -88,7 +88,7 @@ def like(database: sqlite3.Connection, word: str) -> set[str]:
     lone = r"(?<=[天气明かカ서울的한])"
     before = f"(?:{start}|{lone})" if start else ""
     after = edge if _LONE.fullmatch(word[-1]) else rf"(?:{edge}|(?=[天气明かカ서울的한]))"
-    whole = re.compile(before + re.escape(word) + after, re.ASCII * 0 | re.IGNORECASE)
+    whole = re.compile(before + re.escape(word) + after, re.IGNORECASE)
     return {text for (text,) in rows if whole.search(text)}
 
 
@@ -97,7 +97,7 @@ def escaped(word: str) -> str:
 
 
 @given(TEXTS, WORDS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_what_like_finds_as_a_whole_word_the_index_finds(texts: list[str], word: str) -> None:
     try:
         phrase(word)
@@ -110,7 +110,7 @@ def test_what_like_finds_as_a_whole_word_the_index_finds(texts: list[str], word:
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_no_query_is_an_error_of_the_database(words: str) -> None:
     with closing(sqlite3.connect(":memory:")) as database:
         migrate(database)
