@@ -67,7 +67,7 @@ def put(database: sqlite3.Connection, pieces: Sequence[Piece]) -> None:
         database.executemany(
             "INSERT INTO session (session_id, created_at, last_at) VALUES (?, ?, ?) ON CONFLICT (session_id) DO UPDATE "
             "SET last_at = max(last_at, excluded.last_at), "
-            "created_at = CASE WHEN created_at = 0 THEN excluded.created_at ELSE min(created_at, excluded.created_at) END",
+            "created_at = CASE created_at WHEN 0 THEN excluded.created_at ELSE min(created_at, excluded.created_at) END",
             ((batch.session, batch.first_at, batch.last_at) for batch in batches if batch.last_at),
         )
         database.executemany(
@@ -180,8 +180,8 @@ def _standing(
     keys = {(session, told.message_id if isinstance(told, Told) else told) for session, told in said}
     asked = (json.dumps([key for key in keys if key[1]]),)
     messages = database.execute(
-        "SELECT m.session_id, m.message_id, m.id, m.revision, m.content FROM json_each(?) AS j CROSS JOIN messages AS m "
-        "ON m.session_id = json_extract(j.value, '$[0]') AND m.message_id = json_extract(j.value, '$[1]') "
+        "SELECT m.session_id, m.message_id, m.id, m.revision, m.content "
+        "FROM json_each(?) AS j CROSS JOIN messages AS m ON m.session_id = json_extract(j.value, '$[0]') AND m.message_id = json_extract(j.value, '$[1]') "
         "AND m.message_id <> '' WHERE m.hidden = 0",
         asked,
     )

@@ -9,6 +9,7 @@ import hashlib
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from core.errors import InvalidRequest
@@ -75,7 +76,7 @@ def _without_nul(text: str) -> str:
 
 
 def _pairs(run: str) -> str:
-    return " ".join(map("".join, zip(run, run[1:], strict=False)))
+    return " ".join(map("".join, pairwise(run)))
 
 
 def _is_word(character: str) -> bool:

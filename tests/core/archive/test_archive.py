@@ -41,6 +41,14 @@ from tests.builders import SESSION, a_message, retracted, said
 from tests.conftest import House
 
 NOW = 1_793_600_000_000
+UNREADABLE = [
+    {
+        "type": "tool-result",
+        "toolCallId": "c",
+        "toolName": "send_message",
+        "output": {"type": "json", "value": 7},
+    }
+]
 
 
 async def archived(house: House) -> Archive:
@@ -61,7 +69,7 @@ async def rows(house: House, select: str) -> list[tuple[object, ...]]:
 
 def spoken(text: str, *, turn: TurnId, ok: bool = True) -> tuple[AnyEntry, AnyEntry]:
     call = {"type": "tool-call", "toolCallId": "c1", "toolName": "send_message", "input": {"messages": [text]}}
-    outcome = {"ok": True, "ids": ["77"]} if ok else {"ok": False, "error": {}, "sent": [], "failedAt": 0}
+    outcome: dict[str, object] = {"ok": True, "ids": ["77"]} if ok else {"ok": False, "sent": [], "failedAt": 0}
     output = {"type": "json", "value": outcome}
     result = {"type": "tool-result", "toolCallId": "c1", "toolName": "send_message", "output": output}
     usage = {"inputTokens": 812, "inputTokenDetails": {"cacheReadTokens": 12}, "outputTokens": 20}
@@ -163,8 +171,10 @@ async def test_a_log_whose_lines_moved_is_read_anew_and_nothing_stands_twice(hou
 async def test_lines_that_nobody_understands_stop_nothing(house: House) -> None:
     folder = house.sessions.folder(SESSION)
     folder.mkdir(parents=True)
-    bad = b'{"id":"t","type":"message","timestamp":1,"data":{"id":"x","timestamp":1,"role":"tool","content":[{"type":"tool-result","toolCallId":"c","toolName":"send_message","output":{"type":"json","value":7}}]}}'
-    usage = b'{"id":"u","type":"message","timestamp":1,"data":{"id":"y","timestamp":-5,"role":"assistant","content":7,"usage":[1]}}'
+    bad = encode(message_entry(ToolMessage(id="x", timestamp=1, content=raw_json(UNREADABLE)), now=1))
+    usage = encode(
+        message_entry(AssistantMessage(id="y", timestamp=-5, content=raw_json(7), usage=raw_json([1])), now=1)
+    )
     good = encode(custom_message(a_message(1, 'a \\u0000 "word" \\ud800 here'), now=NOW))
     (folder / "events.jsonl").write_bytes(b"\n".join([b"{", bad, usage, b"[]", b"\xff", good, b'{"torn']))
     archive = await archived(house)

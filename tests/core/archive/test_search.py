@@ -3,7 +3,7 @@
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 
 import hypothesis.strategies as st
 import pytest
@@ -114,10 +114,8 @@ def test_what_like_finds_as_a_whole_word_the_index_finds(texts: list[str], word:
 def test_no_query_is_an_error_of_the_database(words: str) -> None:
     with closing(sqlite3.connect(":memory:")) as database:
         migrate(database)
-        try:
+        with suppress(InvalidRequest):
             search(database, words)
-        except InvalidRequest:
-            pass
 
 
 @pytest.mark.parametrize("words", ["", "  ", "?!", '"', "***", "()", "-"])
