@@ -12,7 +12,7 @@ from functools import partial
 import httpx
 from starlette.types import ASGIApp
 
-from bots.app.agent import Agent, agent_of
+from bots.app.agent import agent_of
 from bots.app.asked import asking_of, desk_of
 from bots.app.doors import Door, Doors
 from bots.app.kept import Kept, kept_in
@@ -23,6 +23,7 @@ from bots.settings import Settings
 from bots.web.front import Front
 from bots.web.guard import Access
 from bots.web.server import WebServer
+from core.actionlog.follow import ActionLog
 from core.archive.file_history import FileHistory
 from core.archive.forget import forget
 from core.archive.upkeep import Upkeep
@@ -83,10 +84,15 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         fetch = Fetch(resources, files, doors.chat, kept.store, most=settings.ishiki_asset_max_bytes)
         sessions.listen(fetch.drop_retracted)
         agent = await stack.enter_async_context(agent_of(settings, kept, desk, doors, speaker, hidden.over))
-        followers: list[Follower] = [fetch, *(agent.followers if agent is not None else ())]
-        gateway = Gateway(sessions, followers, kept.store)
-        removal = await _removal(kept, gateway, desk, agent)
         turns = agent.turns if agent is not None else None
+        actions = ActionLog(sessions.folder, kept.store)
+        desk.listen(actions.on_record)
+        stack.push_async_callback(actions.stop)
+        followers: list[Follower] = [fetch, *(agent.followers if agent is not None else ()), actions]
+        gateway = Gateway(sessions, followers, kept.store)
+        leave = [desk.leave, actions.leave, *([turns.leave] if turns is not None else ()), kept.archive.leave]
+        removal = Removal(kept.folder, sessions, gateway, leave, partial(forget, kept.store))
+        await removal.finish()
         asking = asking_of(settings, kept, desk, turns or NoCauses(), hidden.over)
         await stack.enter_async_context(desk.at_work(await asyncio.to_thread(lambda: list(sessions.ids()))))
         sessions.listen(desk.on_append)
@@ -121,14 +127,6 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
 
         web, preparing = await stack.enter_async_context(_served(settings, health, api))
         yield App(sessions, gateway, doors.by_platform, web, preparing)
-
-
-async def _removal(kept: Kept, gateway: Gateway, desk: Desk, agent: Agent | None) -> Removal:
-    """Who removes sessions, after what a kill cut short of it is finished."""
-    leave = [desk.leave, *([agent.turns.leave] if agent is not None else ()), kept.archive.leave]
-    removal = Removal(kept.folder, kept.sessions, gateway, leave, partial(forget, kept.store))
-    await removal.finish()
-    return removal
 
 
 @asynccontextmanager

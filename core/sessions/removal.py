@@ -25,7 +25,7 @@ TRIES: Final = 5
 
 logger = structlog.get_logger()
 
-Leave = Callable[[SessionId], Awaitable[None]]
+Leaving = Callable[[SessionId], Awaitable[None]]
 """Stop working in a session, and keep nothing of it."""
 
 
@@ -49,7 +49,7 @@ class Removal:
     """Removes sessions of ours: ``cli-``, ``chat-`` and ``temp-``. Belongs to one event loop."""
 
     def __init__(
-        self, folder: Path, sessions: Sessions, followers: Followers, leave: Sequence[Leave], forget_rows: Leave
+        self, folder: Path, sessions: Sessions, followers: Followers, leave: Sequence[Leaving], forget_rows: Leaving
     ) -> None:
         """``leave`` are told one after the other once nobody follows any more; ``forget_rows`` empties the database."""
         self._marks = folder / ".store" / "removing"
