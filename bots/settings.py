@@ -147,6 +147,7 @@ class Settings(BaseModel):
     ishiki_http_port: int = Field(default=17989, ge=0, le=65535, description="a port from 0 to 65535")
     ishiki_http_token: SecretStr | None = Field(default=None, description="the token that callers of our API must show")
     ishiki_http_origins: Origins = Field(default=(), description="origins with commas, e.g. https://bots.example.org")
+    ishiki_http_rate: int = Field(default=300, ge=0, le=1_000_000, description="requests a second, or 0 for no limit")
     ishiki_confirm_timeout: int = Field(default=300, ge=1, le=31_536_000, description="whole seconds from 1")
     ishiki_asset_max_bytes: int = Field(default=26_214_400, ge=0, description="whole bytes from 0")
     ishiki_log_level: Literal["debug", "info", "warning", "error"] = Field(

@@ -122,6 +122,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
                 asking=asking,
                 lineage=lineage,
                 turns=turns,
+                remove=removal.remove,
                 access=access,
             )
 
@@ -158,6 +159,7 @@ async def _served(
         token=secret(settings.ishiki_http_token),
         runtime_token=secret(settings.ishiki_runtime_token),
         origins=settings.ishiki_http_origins,
+        rate=settings.ishiki_http_rate,
     )
     front = Front(partial(build, access), health, settings.ishiki_data_dir, access)
     web = WebServer(front, settings.ishiki_http_host, settings.ishiki_http_port)

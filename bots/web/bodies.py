@@ -84,11 +84,14 @@ def _parts(value: object) -> Iterator[object]:
         yield from members.values()
 
 
-NotBlank = Annotated[Text, AfterValidator(_not_blank)]
+_UNIQUE: Final[dict[str, JsonValue]] = {"uniqueItems": True}
+NotBlank = Annotated[Text, AfterValidator(_not_blank), Field(json_schema_extra={"minLength": 1, "pattern": r"\S"})]
 Tool = Annotated[Text, Field(min_length=1, max_length=MOST_TOOL), AfterValidator(_printable)]
 AnyJson = Annotated[JsonValue, BeforeValidator(_json)]
-Choices = Annotated[tuple[Choice, ...], Field(min_length=1), AfterValidator(_in_order)]
-Options = Annotated[tuple[NotBlank, ...], Field(max_length=MOST_OPTIONS), AfterValidator(_distinct)]
+Choices = Annotated[tuple[Choice, ...], Field(min_length=1, json_schema_extra=_UNIQUE), AfterValidator(_in_order)]
+Options = Annotated[
+    tuple[NotBlank, ...], Field(max_length=MOST_OPTIONS, json_schema_extra=_UNIQUE), AfterValidator(_distinct)
+]
 Seconds = Annotated[float, Field(strict=True, gt=0, le=MOST_SECONDS, allow_inf_nan=False)]
 Uuid = Annotated[str, AfterValidator(_uuid)]
 

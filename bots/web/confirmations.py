@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel
 
 from bots.web.bodies import Ask, Confirm, Decision
-from bots.web.errors import needing_the_disk, refusals
+from bots.web.errors import OF_ANY_BODY, needing_the_disk, refusals
 from bots.web.guard import operator_only
 from bots.web.once import Answer, Once
 from bots.web.path import Known
@@ -39,7 +39,7 @@ class Pending(BaseModel):
 
 def confirmation_routes(desk: Desk, asking: Asking, once: Once, known: Known) -> APIRouter:
     routes = APIRouter(prefix="/v1/session/{sid}", tags=["confirmations"])
-    asked = refusals(400, 404, 409, 503)
+    asked = refusals(404, 409, *OF_ANY_BODY)
 
     @routes.post("/confirm", status_code=202, responses=asked)
     async def confirm(sid: str, wanted: Confirm, idempotency_key: IdempotencyKey = None) -> Asked:  # pyright: ignore[reportUnusedFunction] - the router keeps it
@@ -61,7 +61,7 @@ def confirmation_routes(desk: Desk, asking: Asking, once: Once, known: Known) ->
         records = (record for record in desk.records() if record.is_open)
         return Pending(pending=[record for record in records if session in {record.session_id, record.deliver_to}])
 
-    @routes.get("/pending/{task_hash}", response_model_exclude_defaults=True, responses=refusals(400, 404))
+    @routes.get("/pending/{task_hash}", response_model_exclude_defaults=True, responses=refusals(404))
     async def one(sid: str, task: Task, wait: Wait = 0.0) -> Record:  # pyright: ignore[reportUnusedFunction] - as above
         """One, open or decided; with ``wait`` as soon as it is decided, at the latest after so many seconds."""
         record = await _find(desk, known(sid).id, task)
@@ -71,7 +71,7 @@ def confirmation_routes(desk: Desk, asking: Asking, once: Once, known: Known) ->
         "/pending/{task_hash}",
         response_model_exclude_defaults=True,
         dependencies=[Depends(operator_only)],
-        responses=refusals(400, 403, 404, 410, 503),
+        responses=refusals(404, 410, *OF_ANY_BODY),
     )
     async def answer(sid: str, task: Task, decision: Decision) -> Record:  # pyright: ignore[reportUnusedFunction] - as above
         """Answer with the operator's right: the first valid answer is the answer."""

@@ -1,13 +1,14 @@
 """Whatever a route raises, as the answer that its caller gets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
 
 import structlog
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from bots.web.errors import ApiError, error_response
@@ -19,6 +20,7 @@ from core.errors import (
     InvalidRequest,
     IshikiError,
     LogUnavailable,
+    NameTaken,
     NotAllowed,
     ResourceError,
     StoreUnavailable,
@@ -38,6 +40,7 @@ _CORE: Final[Mapping[type[IshikiError], tuple[int, str]]] = {
     NotAllowed: (403, "not_allowed"),
     InvalidAnswer: (400, "invalid_answer"),
     InvalidRequest: (400, "invalid_request"),
+    NameTaken: (409, "name_taken"),
     ChatOff: (503, "platform_off"),
     LogUnavailable: (503, "log_unavailable"),
     StoreUnavailable: (503, "disk_unavailable"),
@@ -51,12 +54,21 @@ _RESOURCES: Final[Mapping[str, int]] = {
 }
 
 
-def install_error_bodies(app: FastAPI) -> None:
+def install_error_bodies(app: FastAPI, routers: Sequence[APIRouter]) -> None:
     """Have everything that a route raises answered in our form."""
+
+    async def http(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        if error.status_code == 405:  # the framework names the methods of one route of several at that path
+            return _not_allowed(request, routers)
+        phrase = HTTPStatus(error.status_code).phrase
+        code = phrase.lower().replace(" ", "_").replace("-", "_")
+        return error_response(error.status_code, code, str(error.detail) or phrase, error.headers)
+
     app.add_exception_handler(ApiError, _refused)
     app.add_exception_handler(IshikiError, _core)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(Exception, _unforeseen)
 
 
@@ -85,11 +97,11 @@ async def _invalid(_request: Request, error: Exception) -> JSONResponse:
     return error_response(400, "invalid_request", f"{place}: {reason}")
 
 
-async def _http(_request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)
-    phrase = HTTPStatus(error.status_code).phrase
-    code = phrase.lower().replace(" ", "_").replace("-", "_")
-    return error_response(error.status_code, code, str(error.detail) or phrase, error.headers)
+def _not_allowed(request: Request, routers: Sequence[APIRouter]) -> JSONResponse:
+    routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+    here = [route for route in routes if route.path_regex.match(request.url.path)]
+    allowed = ", ".join(sorted({method for route in here for method in route.methods or ()})) or "GET"
+    return error_response(405, "method_not_allowed", f"that path takes {allowed}", {"Allow": allowed})
 
 
 async def _unforeseen(_request: Request, _error: Exception) -> JSONResponse:

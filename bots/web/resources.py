@@ -7,15 +7,15 @@ their first bytes tell, and without any right of a page.
 import asyncio
 import os
 import re
-from typing import BinaryIO, Final, Literal
+from typing import Annotated, BinaryIO, Final
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
-from bots.web.errors import ApiError
+from bots.web.errors import OF_ANY_BODY, ApiError, refusals
 from bots.web.path import Known
 from core.errors import ResourceError
 from core.ids import SessionId
@@ -27,16 +27,20 @@ CHUNK_BYTES: Final = 64 * 1024
 
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+_-]*", re.IGNORECASE)
 _ANY_BYTES: Final[dict[int | str, dict[str, object]]] = {
-    200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+    200: {
+        "description": "the bytes, of the type that they are; with ?view=meta the sidecar, as JSON",
+        "content": {"*/*": {"schema": {}}},
+    },
+    **refusals(404, 410, 425),
 }
 _RAW_BODY: Final[dict[str, object]] = {
     "requestBody": {
-        "required": True,
+        "required": False,
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
 
-View = Literal["meta"]
+Viewed = Annotated[str | None, Query(json_schema_extra={"enum": ["meta"]})]
 
 
 class Stored(BaseModel):
@@ -49,17 +53,19 @@ def resource_routes(resources: Resources, known: Known) -> APIRouter:
     routes = APIRouter(prefix="/v1/session/{sid}/resources", tags=["resources"])
 
     @routes.get("/assets/{asset}", response_class=Response, responses=_ANY_BYTES)
-    async def asset(sid: str, asset: str, view: str | None = None) -> Response:  # pyright: ignore[reportUnusedFunction] - the router keeps it
+    async def asset(sid: str, asset: str, view: Viewed = None) -> Response:  # pyright: ignore[reportUnusedFunction] - the router keeps it
         """A file that somebody sent; ``?view=meta`` is its sidecar."""
         return await _give(resources, known(sid).id, f"asset://{quote(asset, safe='')}", view)
 
     @routes.get("/artifacts/{namespace}/{name}", response_class=Response, responses=_ANY_BYTES)
-    async def artifact(sid: str, namespace: str, name: str, view: str | None = None) -> Response:  # pyright: ignore[reportUnusedFunction] - as above
+    async def artifact(sid: str, namespace: str, name: str, view: Viewed = None) -> Response:  # pyright: ignore[reportUnusedFunction] - as above
         """A file that a tool made; ``?view=meta`` is its sidecar."""
         url = f"artifact://{quote(namespace, safe='')}/{quote(name, safe='')}"
         return await _give(resources, known(sid).id, url, view)
 
-    @routes.post("/artifacts/{namespace}", status_code=201, openapi_extra=_RAW_BODY)
+    @routes.post(
+        "/artifacts/{namespace}", status_code=201, openapi_extra=_RAW_BODY, responses=refusals(404, *OF_ANY_BODY)
+    )
     async def upload(sid: str, namespace: str, request: Request) -> Stored:  # pyright: ignore[reportUnusedFunction] - as above
         """Keep bytes that a tool made; the same bytes again have the same URL."""
         session, content = known(sid).id, await request.body()

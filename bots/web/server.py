@@ -11,7 +11,9 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bots.web.connection import Connection
 from bots.web.errors import error_response
+from bots.web.events import ENDING
 from core.errors import AddressTaken
 
 FINISH_WITHIN: Final = 2
@@ -24,9 +26,10 @@ class WebServer:
     def __init__(self, app: ASGIApp, host: str = "127.0.0.1", port: int = 17989) -> None:
         self._host = host.strip("[]")
         self._port = port
+        self._ending: asyncio.Future[None] | None = None
         config = uvicorn.Config(
-            _ended_by_a_stop(app),
-            http="h11",
+            self._ended_by_a_stop(app),
+            http=Connection,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -48,6 +51,7 @@ class WebServer:
     async def start(self) -> None:
         """Done when requests are answered. Raises `AddressTaken`."""
         listener = await self._bind()
+        self._ending = asyncio.get_running_loop().create_future()
         self._port = listener.getsockname()[1]
         self._serving = asyncio.create_task(self._server.serve([listener]), name="web")
         started = asyncio.create_task(self._server.listening.wait())
@@ -57,8 +61,13 @@ class WebServer:
             self._serving.result()
 
     async def stop(self) -> None:
-        """Take no more requests, and finish those under way for `FINISH_WITHIN` seconds. Again is no error."""
+        """Take no more requests, end streams, and finish what else is under way for `FINISH_WITHIN` seconds.
+
+        Again is no error.
+        """
         if self._serving is not None:
+            if self._ending is not None and not self._ending.done():
+                self._ending.set_result(None)
             self._server.should_exit = True
             await self._serving
 
@@ -89,6 +98,27 @@ class WebServer:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
         return f"cannot listen on {place} ({reason}); set ISHIKI_HTTP_HOST and ISHIKI_HTTP_PORT to others"
 
+    def _ended_by_a_stop(self, app: ASGIApp) -> ASGIApp:
+        """Only the stopping server cancels a request: the caller is told so, and it is no error of the program."""
+
+        async def run(scope: Scope, receive: Receive, send: Send) -> None:
+            started = False
+            scope[ENDING] = self._ending
+
+            async def note(message: Message) -> None:
+                nonlocal started
+                started = True
+                await send(message)
+
+            try:
+                await app(scope, receive, note)
+            except asyncio.CancelledError:
+                if not started:
+                    message = "the gateway is stopping; ask again later, with the same Idempotency-Key"
+                    await error_response(503, "stopping", message)(scope, receive, send)
+
+        return run
+
 
 class _Server(uvicorn.Server):
     """Signals are the program's own business."""
@@ -104,24 +134,3 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.listening.set()
-
-
-def _ended_by_a_stop(app: ASGIApp) -> ASGIApp:
-    """Only the stopping server cancels a request: the caller is told so, and it is no error of the program."""
-
-    async def run(scope: Scope, receive: Receive, send: Send) -> None:
-        started = False
-
-        async def note(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await app(scope, receive, note)
-        except asyncio.CancelledError:
-            if not started:
-                message = "the gateway is stopping; ask again later, with the same Idempotency-Key"
-                await error_response(503, "stopping", message)(scope, receive, send)
-
-    return run

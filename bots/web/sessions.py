@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from bots.web.errors import ApiError
+from bots.web.errors import OF_ANY_BODY, ApiError, refusals
 from bots.web.once import Answer, Once
 from bots.web.path import Known
 from core.chat.speak import Speaker, Speech
@@ -18,7 +18,8 @@ from core.sessions.session import Session
 NDJSON: Final = "application/x-ndjson"
 
 _LINES: Final[dict[int | str, dict[str, object]]] = {
-    200: {"content": {NDJSON: {"schema": {"type": "string"}}}, "description": "log lines as they stand on disk"}
+    200: {"content": {NDJSON: {"schema": {"type": "string"}}}, "description": "log lines as they stand on disk"},
+    **refusals(404),
 }
 
 
@@ -77,6 +78,12 @@ class NotSaid(BaseModel):
     failedAt: int  # noqa: N815 - its name on the wire
 
 
+_SAID: Final[dict[int | str, dict[str, object]]] = {
+    **refusals(404, 409, *OF_ANY_BODY),
+    502: {"model": NotSaid, "description": "the platform did not take it, or not all of it"},
+}
+
+
 def session_routes(speaker: Speaker, once: Once, known: Known) -> APIRouter:
     routes = APIRouter(prefix="/v1/session/{sid}", tags=["sessions"])
 
@@ -91,7 +98,7 @@ def session_routes(speaker: Speaker, once: Once, known: Known) -> APIRouter:
             _lines(session, start, limit), media_type=NDJSON, headers={"Cache-Control": "no-store"}
         )
 
-    @routes.post("/messages", response_model=Said, responses={502: {"model": NotSaid}})
+    @routes.post("/messages", response_model=Said, responses=_SAID)
     async def speak(sid: str, message: Message, idempotency_key: IdempotencyKey = None) -> JSONResponse:  # pyright: ignore[reportUnusedFunction] - as above
         """Say something in the chat that the session id names.
 

@@ -109,6 +109,10 @@ class Turns:
             if not self._waiting[session.id]:
                 del self._waiting[session.id]
 
+    def running(self) -> dict[SessionId, TurnId]:
+        """The turns that the runtime is at."""
+        return dict(self._calls.keys())
+
     async def leave(self, session: SessionId) -> None:
         """A session is going to be removed: nobody waits for a turn of it any more."""
         for _, done in self._waiting.get(session, ()):

@@ -149,6 +149,11 @@ class Sessions:
             except OSError as error:
                 logger.warning("log_unreadable", session=session, reason=error.strerror, cure="mend what stands there")
 
+    def activity(self) -> Iterator[tuple[SessionId, float]]:
+        """Every session, and `touched_at` of it. Blocks."""
+        for session in self.ids():
+            yield session, self.touched_at(session)
+
     def touched_at(self, session: SessionId) -> float:
         """When its log was last written to, in Unix seconds; 0 where there is none that can be read. Blocks."""
         try:

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from fastapi import FastAPI
 from bots.web.app import build_app
 from bots.web.guard import Access
 from core.archive.decisions import Decisions
+from core.archive.forget import forget
 from core.archive.lineage import Lineage
 from core.chat.port import Chat
 from core.chat.speak import Speaker
@@ -26,6 +28,7 @@ from core.ids import SessionId, platform_of
 from core.resources.store import Resources
 from core.runtime.deliver import Deliver
 from core.runtime.turns import Turns
+from core.sessions.removal import Removal
 from core.wake import WakeRules
 from tests.builders import ADMINS, SESSION, said
 from tests.conftest import House
@@ -60,6 +63,10 @@ class Api:
             self.turns = Turns(self.runtime, deliver, self.speaker, store, WakeRules.parse("direct,mention"))
             self.desk.stop_turn = self.turns.stop
             self.followers = [deliver, self.turns]
+        store, sessions = self.house.store, self.house.sessions
+        self.gateway = Gateway(sessions, self.followers, store)
+        leave = [self.desk.leave] if self.turns is None else [self.desk.leave, self.turns.leave]
+        self.removal = Removal(self.house.folder, sessions, self.gateway, leave, partial(forget, store))
         self.app = self.build()
 
     def build(self) -> FastAPI:
@@ -83,6 +90,7 @@ class Api:
             asking=asking,
             lineage=self.lineage,
             turns=self.turns,
+            remove=self.removal.remove,
             access=self.access,
         )
 
@@ -91,9 +99,8 @@ class Api:
         """With the files of what is pending read, the clock watched, and the runtime woken."""
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.desk.at_work(list(self.house.sessions.ids())))
-            gateway = Gateway(self.house.sessions, self.followers, self.house.store)
-            stack.push_async_callback(gateway.stop)
-            await gateway.start()
+            stack.push_async_callback(self.gateway.stop)
+            await self.gateway.start()
             yield
 
     def _chat(self, session: SessionId) -> Chat | None:

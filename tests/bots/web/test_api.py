@@ -42,7 +42,10 @@ async def test_the_description_names_every_route_and_there_are_no_pages(house: H
     assert set(described["paths"]) == {
         "/healthz",
         "/readyz",
+        "/v1/sessions",
+        session,
         f"{session}/entries",
+        f"{session}/stream",
         f"{session}/messages",
         f"{session}/confirm",
         f"{session}/ask",
@@ -137,7 +140,7 @@ async def test_a_caller_learns_why_its_large_body_was_refused(house: House) -> N
         url = f"{server.address}/v1/session/{SESSION}/messages"
         declared = {"Content-Type": "application/json"}
         assert problem_of(await client.post(url, content=b" " * 9_000_000, headers=declared)) == (413, "too_large")
-        assert problem_of(await client.post(url, content=b" " * 9_000_000)) == (415, "unsupported_media_type")
+        assert problem_of(await client.post(url, content=b" " * 900_000)) == (415, "unsupported_media_type")
     await server.stop()
 
 

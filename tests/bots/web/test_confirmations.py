@@ -470,7 +470,7 @@ async def test_without_a_token_at_all_nothing_is_asked_where_one_is_set(api: Api
 async def test_the_description_names_what_each_route_answers(api: Api) -> None:
     described = (await api.get("/openapi.json", RUNTIME)).json()
     one = described["paths"]["/v1/session/{sid}/pending/{task_hash}"]
-    assert {"200", "400", "403", "404", "410", "503"} <= set(one["post"]["responses"])
+    assert {"200", "400", "401", "403", "404", "410", "413", "503"} <= set(one["post"]["responses"])
     assert {"200", "400", "404"} <= set(one["get"]["responses"])
     for path in ("confirm", "ask"):
         responses = described["paths"][f"/v1/session/{{sid}}/{path}"]["post"]["responses"]

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 from msgspec import Raw
 
 from bots.web.guard import Access
+from bots.web.server import WebServer
 from core.archive.lineage import Lineage
 from core.errors import RuntimeUnavailable
 from core.ids import EntryId, SessionId, TaskHash, new_session, prefix_of, session_id
 from core.runtime.port import Answer
 from tests.bots.web.api import HOME, Api, fill, problem_of
+from tests.bots.web.serving import Event, events_of, served
 from tests.builders import SESSION
 from tests.conftest import House, Until
 from tests.fakes import FakeRuntime
@@ -157,12 +160,6 @@ async def test_half_a_character_is_400(deaf: Api) -> None:
         assert problem_of(await client.post("/v1/send", content=b'{"content": "\\ud800"}'))[0] == 400
 
 
-async def test_an_answer_in_events_is_not_in_this_version(deaf: Api) -> None:
-    answer = await deaf.post("/v1/send", {"content": "hi", "sse": True})
-    assert problem_of(answer) == (400, "unsupported")
-    assert "not in this version" in answer.json()["error"]["message"]
-
-
 async def test_the_runtimes_token_may_talk_too(house: House) -> None:
     api = Api(house, Access(token="the-operator", runtime_token="the-runtime"))
     shown = {"Authorization": "Bearer the-runtime"}
@@ -277,6 +274,96 @@ async def test_two_sessions_are_answered_side_by_side(api: Api) -> None:
     answers = await asyncio.gather(*(send(api, "hi") for _ in range(10)))
     assert {answer["text"] for answer in answers} == {str(number) for number in range(10)}
     assert len({answer["session_id"] for answer in answers}) == 10
+
+
+# --- an answer in events ----------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def telling(api: Api, body: dict[str, object]) -> AsyncGenerator[tuple[str, AsyncIterator[Event]]]:
+    """The session of an answer in events, and the events, over real sockets."""
+    async with served(api.app) as client, client.stream("POST", "/v1/send", json={"sse": True, **body}) as answer:
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        yield answer.headers["ishiki-session"], events_of(answer)
+
+
+async def test_the_lines_of_an_answer_come_as_they_are_written_and_then_what_they_say(api: Api, until: Until) -> None:
+    runtime(api).holding = holding = asyncio.Event()
+    runtime(api).answers = [Answer(reply="two", entries=(a_call("one"),))]
+    async with telling(api, {"content": "hi", "persist": True}) as (session, events):
+        first = await anext(events)
+        assert (first.kind, first.json["data"]["type"]) == ("entry", "turn.start")
+        holding.set()
+        rest = [event async for event in events]
+    raw = (api.house.folder / "runtimes" / session / "events.jsonl").read_bytes().splitlines()[1:]
+    assert [event.data.encode() for event in (first, *rest[:-1])] == raw
+    assert [event.number for event in (first, *rest[:-1])] == [line["id"] for line in log(api, session)[1:]]
+    assert (rest[-1].kind, rest[-1].number) == ("done", None)
+    assert rest[-1].json == {"session_id": session, "text": "one\n\ntwo"}
+
+
+async def test_without_a_runtime_there_is_only_done(deaf: Api) -> None:
+    async with telling(deaf, {"content": "hi"}) as (session, events):
+        [done] = [event async for event in events]
+    assert (done.kind, done.json) == ("done", {"session_id": session, "text": ""})
+
+
+async def test_a_failed_turn_ends_the_events_with_an_error(api: Api) -> None:
+    runtime(api).answers = [RuntimeUnavailable("the runtime answered 500")]
+    async with telling(api, {"content": "hi"}) as (session, events):
+        told = [event async for event in events]
+    assert [event.kind for event in told] == ["entry", "entry", "error"]
+    assert told[-1].json["session_id"] == session
+    assert told[-1].json["error"]["code"] == "turn_failed"
+
+
+async def test_what_people_say_meanwhile_is_no_line_of_the_answer(api: Api, until: Until) -> None:
+    runtime(api).holding = holding = asyncio.Event()
+    runtime(api).answers = [Answer(reply="to one"), Answer(reply="to two")]
+    async with telling(api, {"content": "one"}) as (session, events):
+        await until(lambda: runtime(api).woken)
+        two = asyncio.create_task(send(api, "two", session_id=session))
+        await until(lambda: len(log(api, session)) == 3)
+        holding.set()
+        told = [event async for event in events]
+    assert told[-1].json["text"] == "to one"
+    assert all(event.json["data"].get("role") != "user" for event in told[:-1])
+    assert (await two)["text"] == "to two"
+
+
+async def test_who_hangs_up_while_being_told_ends_no_turn(api: Api, until: Until) -> None:
+    runtime(api).holding = holding = asyncio.Event()
+    runtime(api).answers = [Answer(reply="still")]
+    async with telling(api, {"content": "hi"}) as (session, events):
+        await anext(events)
+    holding.set()
+    await until(lambda: log(api, session)[-1]["data"].get("type") == "turn.done")
+    assert not [task for task in asyncio.all_tasks() if task.get_name() in {"answer awaited", "events /v1/send"}]
+
+
+async def test_a_stop_ends_the_events_with_an_error_that_says_so(api: Api) -> None:
+    runtime(api).holding = asyncio.Event()
+    server = WebServer(api.app, "127.0.0.1", 0)
+    await server.start()
+    async with (
+        httpx.AsyncClient(base_url=server.address, trust_env=False) as client,
+        client.stream("POST", "/v1/send", json={"content": "hi", "sse": True}) as answer,
+    ):
+        events = events_of(answer)
+        await anext(events)
+        stopping = asyncio.create_task(server.stop())
+        told = [event async for event in events]
+        await stopping
+    assert told[-1].json["error"]["code"] == "stopping"
+
+
+async def test_what_is_refused_is_no_event(deaf: Api) -> None:
+    answer = await deaf.post("/v1/send", {"content": "hi", "sse": True, "session_id": UNKNOWN})
+    assert problem_of(answer) == (404, "unknown_session")
+
+
+# --- whoever hangs up -------------------------------------------------------------------------------------------------
 
 
 async def test_nobody_waits_for_an_answer_when_the_caller_has_hung_up(api: Api, until: Until) -> None:
