@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-system torture soak bench check format clean lock
+.PHONY: demo test test-system trial-api torture soak bench check format clean lock
 
 demo: $(VENV)/.ready
 	$(BIN)/ishiki demo
@@ -18,6 +18,11 @@ test-system: $(VENV)/.ready-dev
 	apt-get update -q && apt-get install -y -q --no-install-recommends jq gawk tmux
 	$(MAKE) --no-print-directory check
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --nothing-skipped
+
+# The trial of the HTTP API against its own description, for longer than in `make test`: some twenty minutes.
+trial-api: $(VENV)/.ready-dev
+	API_TRIAL_EXAMPLES=1000 API_TRIAL_PHASES=coverage,fuzzing $(BIN)/python -m pytest -q --timeout=0 \
+		tests/bots/web/test_described.py
 
 # The crash trials of `make test` for as long as it takes to believe them: hours.
 torture: $(VENV)/.ready-dev
