@@ -26,6 +26,7 @@ from core.entries import (
     TurnAborted,
     TurnDone,
     TurnFailed,
+    UserMessage,
 )
 from core.ids import SessionId, TurnId, new_session, platform_of, session_id
 from core.runtime.turns import Turns
