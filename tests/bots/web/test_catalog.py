@@ -105,22 +105,10 @@ async def test_another_filter_is_400(api: Api, query: str) -> None:
 async def test_ten_thousand_sessions_are_listed_in_a_moment_that_holds_nobody_up(api: Api) -> None:
     for number in range(10_000):
         (api.house.folder / "runtimes" / f"dc-{number}").mkdir()
-    late = 0.0
-
-    async def pulse() -> None:
-        nonlocal late
-        while True:
-            before = time.perf_counter()
-            await asyncio.sleep(0.005)
-            late = max(late, time.perf_counter() - before)
-
-    beating = asyncio.create_task(pulse())
-    started = time.perf_counter()
+    started, busy = time.perf_counter(), time.thread_time()
     assert len(await listed(api)) == 10_001
-    took = time.perf_counter() - started
-    beating.cancel()
-    assert took < 5
-    assert late < 0.5
+    assert time.perf_counter() - started < 10
+    assert time.thread_time() - busy < 0.5  # of the loop's own thread, with what this test does to read the answer
 
 
 async def test_one_session_is_shown_with_how_it_is_set_up(api: Api) -> None:
