@@ -27,6 +27,7 @@ from core.actionlog.follow import ActionLog
 from core.archive.file_history import FileHistory
 from core.archive.forget import forget
 from core.archive.upkeep import Upkeep
+from core.archive.watcher import Watcher
 from core.chat.speak import Speaker
 from core.confirmations.asking import NoCauses
 from core.confirmations.desk import Desk
@@ -86,8 +87,6 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         agent = await stack.enter_async_context(agent_of(settings, kept, desk, doors, speaker, hidden.over))
         turns = agent.turns if agent is not None else None
         actions = ActionLog(sessions.folder, kept.store)
-        desk.listen(actions.on_record)
-        stack.push_async_callback(actions.stop)
         followers: list[Follower] = [fetch, *(agent.followers if agent is not None else ()), actions]
         gateway = Gateway(sessions, followers, kept.store)
         leave = [desk.leave, actions.leave, *([turns.leave] if turns is not None else ()), kept.archive.leave]
@@ -101,7 +100,7 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
         for worker in (showing, Resolve(desk, agent.runtime if agent is not None else None, Troubles(told))):
             worker.start()
             stack.push_async_callback(worker.stop)
-        await stack.enter_async_context(_tended(kept, gateway, removal, desk))
+        await stack.enter_async_context(_tended(kept, gateway, removal, desk, actions))
         redeliver = agent.redeliver if agent is not None else None
         control = ControlServer(control_path(kept.folder), Hands(desk, kept.decisions, kept.book, sessions, redeliver))
         stack.push_async_callback(control.stop)
@@ -131,20 +130,27 @@ async def assemble(settings: Settings) -> AsyncGenerator[App]:
 
 
 @asynccontextmanager
-async def _tended(kept: Kept, gateway: Gateway, removal: Removal, desk: Desk) -> AsyncGenerator[None]:
-    """As long as this is open the logs are followed and archived, and what has had its time goes."""
+async def _tended(
+    kept: Kept, gateway: Gateway, removal: Removal, desk: Desk, actions: ActionLog
+) -> AsyncGenerator[None]:
+    """As long as this is open logs are followed and archived, new sessions are told of, and what had its time goes."""
     upkeep = Upkeep(kept.store, FileHistory(kept.store, kept.folder / ".store" / "temp"))
-    reaping = asyncio.create_task(Reaper(kept.sessions, removal, kept.live.active, desk.concerns).run(), name="reaper")
+    reaper = Reaper(kept.sessions, removal, kept.live.active, desk.concerns)
+    watcher = Watcher(kept.folder / "runtimes", kept.profiles)
+    beside = [asyncio.create_task(one.run(), name=type(one).__name__.lower()) for one in (reaper, watcher)]
+    desk.listen(actions.on_record)
     try:
         await kept.archive.start()
         upkeep.start()
         await gateway.start()
         yield
     finally:
-        reaping.cancel()
-        await asyncio.gather(reaping, return_exceptions=True)
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
         await removal.stop()
         await gateway.stop()
+        await actions.stop()
         await upkeep.stop()
         await kept.archive.stop()
 
