@@ -7,8 +7,10 @@ writing. After a power cut the last lines may be missing; the log has what they 
 
 import asyncio
 import os
+import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, TypeVar
 from weakref import WeakValueDictionary
@@ -27,6 +29,10 @@ from core.threads import finish_in_thread
 
 GATHERED: Final = 0.3
 """Seconds in which lines gather: a session's file is opened no more often."""
+REST: Final = 9
+"""Times as long as the work took that comes before it: in a burst no more than a tenth of the time is spent here."""
+MOST_REST: Final = 1.0
+"""Seconds."""
 MOST_KNOWN: Final = 4096
 """Sessions and confirmations of which it is remembered that their file was looked at."""
 
@@ -47,6 +53,7 @@ class ActionLog:
         self._place = place
         self._receipts = receipts
         self._gathered = gathered
+        self._one = asyncio.Lock()
         self._window = os.urandom(4).hex()
         self._told: OrderedDict[SessionId, Told] = OrderedDict()
         self._records: OrderedDict[TaskHash, frozenset[Line]] = OrderedDict()
@@ -61,10 +68,11 @@ class ActionLog:
         await asyncio.sleep(self._gathered)
         start = await session.resume_from(self._receipts.get(self.name, session.id))
         while start < session.size:
-            chunk, start = await session.chunk_from(start)
-            if chunk:
-                await self._write(session.id, [recorded.entry for recorded in chunk])
-                self._receipts.put(self.name, session.id, Receipt(chunk[-1].entry.id, chunk[-1].end))
+            async with self._unhurried():
+                chunk, start = await session.chunk_from(start)
+                if chunk:
+                    await self._write(session.id, [recorded.entry for recorded in chunk])
+                    self._receipts.put(self.name, session.id, Receipt(chunk[-1].entry.id, chunk[-1].end))
 
     def on_record(self, record: Record) -> None:
         """A confirmation is new or was changed."""
@@ -86,6 +94,14 @@ class ActionLog:
         """Wait for what is being written."""
         while self._tasks:
             await asyncio.wait(self._tasks)
+
+    @asynccontextmanager
+    async def _unhurried(self) -> AsyncGenerator[None]:
+        """One session at a time, and a rest after each, so that a burst is recorded before it is told of."""
+        async with self._one:
+            began = time.perf_counter()
+            yield
+            await asyncio.sleep(min(REST * (time.perf_counter() - began), MOST_REST))
 
     async def _write(self, session: SessionId, entries: Sequence[AnyEntry]) -> None:
         async with self._lock(session):

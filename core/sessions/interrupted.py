@@ -55,7 +55,7 @@ def interrupted(
             return None
         if turn is None and isinstance(event, TurnEvent):
             turn = event.turn_id
-        if isinstance(event, TurnStart) and event.turn_id == turn:
+        if turn is not None and isinstance(event, TurnStart) and event.turn_id == turn:
             return None if (session, turn) in alive else _cut_off(session, turn, entry.timestamp, pending)
     return None if turn is None or (session, turn) in alive else _cut_off(session, turn, 0, pending)
 
