@@ -6,6 +6,7 @@ forgets what it gathered and reads the logs instead.
 """
 
 import asyncio
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -23,7 +24,7 @@ from core.sessions.reading import Recorded
 from core.sessions.receipts import Receipt
 from core.sessions.session import Session
 
-GATHERED: Final = 0.05
+GATHERED: Final = 0.1
 """Seconds in which lines gather before they are written together."""
 MOST_TOGETHER: Final = 2_000
 """Lines of one transaction. Whoever else wants the database waits as long as one takes."""
@@ -31,6 +32,11 @@ MOST_GATHERED: Final = 8 * MOST_TOGETHER
 """Lines kept in memory."""
 MOST_READ_TOGETHER: Final = 64
 """Logs that are read for one transaction, where they are short."""
+BUSY: Final = 800
+"""Lines a second from which on recording them goes first: the archive then takes a ninth of the time, and reads the
+logs once it is quiet."""
+RESTS: Final = 8
+LONGEST_REST: Final = 4.0
 LONGEST_PAUSE: Final = 60.0
 
 logger = structlog.get_logger()
@@ -44,6 +50,7 @@ class Archive:
         self._sessions = sessions
         self._fresh: dict[SessionId, list[Recorded]] = {}
         self._gathered = 0
+        self._arrived = 0
         self._behind: dict[SessionId, None] = {}
         self._doubted: set[SessionId] = set()
         """Sessions whose log may have changed since the receipt was left, as by a repair."""
@@ -91,6 +98,7 @@ class Archive:
         return receipt.position if receipt is not None else 0
 
     def _appended(self, session: Session, added: Sequence[Recorded]) -> None:
+        self._arrived += len(added)
         if self._gathered < MOST_GATHERED:
             self._fresh.setdefault(session.id, []).extend(added)
             self._gathered += len(added)
@@ -112,11 +120,15 @@ class Archive:
             await asyncio.sleep(GATHERED)
             while self._fresh or self._behind:
                 taken: dict[SessionId, list[Recorded]] = {}
+                began, arrived = time.monotonic(), self._arrived
                 try:
                     async with self._writing:
                         taken = self._take()
                         await self._write(taken)
                     pause = 1.0
+                    took = time.monotonic() - began
+                    if self._arrived - arrived > BUSY * took:
+                        await self._rest(min(took * RESTS, LONGEST_REST))
                 except Exception as error:
                     self._behind |= dict.fromkeys(taken)
                     if isinstance(error, OSError | IshikiError):
@@ -127,6 +139,15 @@ class Archive:
                     pause = min(pause * 2, LONGEST_PAUSE)
             self._wanted.clear()
             self._want()
+
+    async def _rest(self, seconds: float) -> None:
+        """Leave the processor to those who record, as long as they are busy."""
+        over = time.monotonic() + seconds
+        while time.monotonic() < over:
+            arrived = self._arrived
+            await asyncio.sleep(GATHERED)
+            if self._arrived - arrived < BUSY * GATHERED:
+                return
 
     def _take(self) -> dict[SessionId, list[Recorded]]:
         """Some of what is to be done; no lines where they are to be read."""

@@ -65,9 +65,10 @@ def put(database: sqlite3.Connection, pieces: Sequence[Piece]) -> None:
             ((batch.session, *turn) for batch in batches for turn in batch.turns),
         )
         database.executemany(
-            "INSERT INTO session (session_id, created_at, last_at) VALUES (?, ?, ?) ON CONFLICT (session_id) DO UPDATE "
-            "SET last_at = max(last_at, excluded.last_at), "
-            "created_at = CASE created_at WHEN 0 THEN excluded.created_at ELSE min(created_at, excluded.created_at) END",
+            "INSERT INTO session (session_id, created_at, last_at) VALUES (?, ?, ?) "
+            "ON CONFLICT (session_id) DO UPDATE SET last_at = max(last_at, excluded.last_at), "
+            "created_at = CASE created_at WHEN 0 THEN excluded.created_at "
+            "ELSE min(created_at, excluded.created_at) END",
             ((batch.session, batch.first_at, batch.last_at) for batch in batches if batch.last_at),
         )
         database.executemany(
@@ -181,7 +182,8 @@ def _standing(
     asked = (json.dumps([key for key in keys if key[1]]),)
     messages = database.execute(
         "SELECT m.session_id, m.message_id, m.id, m.revision, m.content "
-        "FROM json_each(?) AS j CROSS JOIN messages AS m ON m.session_id = json_extract(j.value, '$[0]') AND m.message_id = json_extract(j.value, '$[1]') "
+        "FROM json_each(?) AS j CROSS JOIN messages AS m ON m.session_id = json_extract(j.value, '$[0]') "
+        "AND m.message_id = json_extract(j.value, '$[1]') "
         "AND m.message_id <> '' WHERE m.hidden = 0",
         asked,
     )

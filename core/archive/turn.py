@@ -1,4 +1,4 @@
-"""A finished turn as ``action_history`` has it (sessions.md 2.3): what it was for, what its tools gave, what it said."""
+"""A finished turn as ``action_history`` has it: its purpose, its tools' results, its words (sessions.md 2.3)."""
 
 from typing import Final, NamedTuple
 
