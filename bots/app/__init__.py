@@ -140,7 +140,7 @@ async def _tended(
     beside = [asyncio.create_task(one.run(), name=type(one).__name__.lower()) for one in (reaper, watcher)]
     desk.listen(actions.on_record)
     try:
-        await kept.archive.start()
+        kept.archive.start()
         upkeep.start()
         await gateway.start()
         yield

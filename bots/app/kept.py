@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from core.archive.archive import Archive
 from core.archive.decisions import Decisions
@@ -18,6 +19,9 @@ from core.log.journal import Journal
 from core.pairing.book import Book
 from core.resources.store import Resources
 from core.sessions.directory import FolderLock, Sessions
+
+QUIET: Final = 3.0
+"""Seconds in which the connecting has the processor to itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +76,5 @@ async def kept_in(folder: Path, veil: Veil) -> AsyncGenerator[Kept]:
             book=book,
             titles=titles,
             live=live,
-            archive=Archive(store, sessions),
+            archive=Archive(store, sessions, after=QUIET),
         )

@@ -91,7 +91,7 @@ async def _writing(
     turn. The sessions are known: each has a message already. The number is not looked at: no message comes twice."""
     configure("error", "console")
     runs = bench.sizes.pairs + 1
-    said = [Said(_message(number)) for number in range(spread + runs * (count or bench.sizes.appends))]
+    said = [Said(message(number)) for number in range(spread + runs * (count or bench.sizes.appends))]
     messages = zip(cycle(discord_session(910_000_000_000_000_000 + each) for each in range(spread)), said, strict=False)
     async with house_in(bench.folder / name, disk) as house:
 
@@ -103,7 +103,8 @@ async def _writing(
         yield append
 
 
-def _message(number: int) -> MessageCreated:
+def message(number: int) -> MessageCreated:
+    """A message as a door hands it in."""
     return MessageCreated(
         platform="discord",
         self_id=UserId("900000000000000009"),
@@ -118,7 +119,7 @@ def _message(number: int) -> MessageCreated:
 
 
 def _lines(count: int) -> list[bytes]:
-    return [encode(custom_message(_message(number), now=1_793_531_049_900)) + b"\n" for number in range(count)]
+    return [encode(custom_message(message(number), now=1_793_531_049_900)) + b"\n" for number in range(count)]
 
 
 async def _in_flight(append: Append, count: int) -> float:

@@ -21,6 +21,8 @@ class Sizes:
     sessions: int = 10_000
     entries_each: int = 100
     seconds: float = 60.0
+    archived: int = 1_000_000
+    burst: int = 100_000
 
 
 FULL: Final = Sizes()
@@ -36,6 +38,8 @@ QUICK: Final = Sizes(
     sessions=2_000,
     entries_each=20,
     seconds=6.0,
+    archived=100_000,
+    burst=20_000,
 )
 TINY: Final = Sizes(
     pairs=1,
@@ -49,6 +53,8 @@ TINY: Final = Sizes(
     sessions=20,
     entries_each=10,
     seconds=0.6,
+    archived=2_000,
+    burst=400,
 )
 """Tells nothing but that a row can be measured."""
 SIZES: Final = {"full": FULL, "quick": QUICK, "tiny": TINY}

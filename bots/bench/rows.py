@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from bots.bench import appends, deliveries, from_discord, from_telegram, replays, starts
+from bots.bench import appends, archives, deliveries, from_discord, from_telegram, replays, starts
 from bots.bench.goal import Goal, Row
 
 ROWS: Final = (
@@ -69,5 +69,18 @@ ROWS: Final = (
         "ten times what the runtime takes, 60 s: memory grows after the first quarter, nothing lost",
         Goal(8.0, "MiB"),
         deliveries.overload,
+    ),
+    Row(
+        "archive",
+        "durable appends with the archive, beside the same without it",
+        Goal(0.85, at_least=True),
+        archives.intake,
+    ),
+    Row("burst", "from the end of a burst of 100,000 until all of it can be found", Goal(10.0, "s"), archives.burst),
+    Row(
+        "search",
+        "newest 50 of 1,000,000 messages: one to three Chinese characters, or one word, p99",
+        Goal(5.0, "ms"),
+        archives.searches,
     ),
 )

@@ -45,9 +45,11 @@ logger = structlog.get_logger()
 class Archive:
     """Fills history.db. Belongs to one event loop."""
 
-    def __init__(self, store: Store, sessions: Sessions) -> None:
+    def __init__(self, store: Store, sessions: Sessions, *, after: float = 0.0) -> None:
+        """``after``: seconds for which a start is left alone, before it is looked for what an earlier run left."""
         self._store = store
         self._sessions = sessions
+        self._after = after
         self._fresh: dict[SessionId, list[Recorded]] = {}
         self._gathered = 0
         self._arrived = 0
@@ -57,21 +59,19 @@ class Archive:
         self._wanted = asyncio.Event()
         self._level = asyncio.Event()
         self._writing = asyncio.Lock()
+        self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
+    def start(self) -> None:
         """Follow what is appended from now on, and take up what an earlier run left undone."""
         self._sessions.listen(self._appended)
-        for session in await asyncio.to_thread(self._unread):
-            self._behind[session] = None
-            self._doubted.add(session)
-        self._want()
         self._task = asyncio.create_task(self._run(), name=NAME)
 
     async def stop(self, within: float = 2.0) -> None:
         """Write what was gathered, if that takes no longer; the rest is read from the logs by the next start."""
         if self._task is None:
             return
+        self._stopping.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 await self.level()
@@ -87,7 +87,15 @@ class Archive:
         async with self._writing:
             self._gathered -= len(self._fresh.pop(session, ()))
             self._behind.pop(session, None)
-        self._want()
+
+    async def _look_back(self) -> None:
+        """Find what an earlier run left undone."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._after):
+                await self._stopping.wait()
+        unread = await asyncio.to_thread(self._unread)
+        self._behind |= dict.fromkeys(unread)
+        self._doubted.update(unread)
 
     def _unread(self) -> list[SessionId]:
         """Which logs are longer, or shorter, than what was read of them. Blocks."""
@@ -114,12 +122,15 @@ class Archive:
             self._level.set()
 
     async def _run(self) -> None:
+        await self._look_back()
         pause = 1.0
         while True:
+            self._want()
             await self._wanted.wait()
-            await asyncio.sleep(GATHERED)
             while self._fresh or self._behind:
                 taken: dict[SessionId, list[Recorded]] = {}
+                if not self._behind and self._gathered < MOST_TOGETHER:
+                    await asyncio.sleep(GATHERED)
                 began, arrived = time.monotonic(), self._arrived
                 try:
                     async with self._writing:
@@ -138,7 +149,6 @@ class Archive:
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, LONGEST_PAUSE)
             self._wanted.clear()
-            self._want()
 
     async def _rest(self, seconds: float) -> None:
         """Leave the processor to those who record, as long as they are busy."""

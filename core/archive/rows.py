@@ -115,7 +115,7 @@ def _said(entry: AnyEntry, fact: MessageCreated) -> Told:
     return Told(
         cleaned(entry.id),
         cleaned(fact.message_id),
-        fact.edited.revision if fact.edited is not None else 0,
+        _count(fact.edited.revision) if fact.edited is not None else 0,
         _in_range(fact.timestamp),
         "user",
         cleaned(content),

@@ -19,7 +19,7 @@ def ishiki(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 async def test_it_finds_what_was_said_while_somebody_holds_the_folder(house: House) -> None:
     archive = Archive(house.store, house.sessions)
-    await archive.start()
+    archive.start()
     await house.sessions.of(SESSION).append([said(1, "天气很好\x1b[31m"), said(2, "the film")])
     await archive.level()
     found = ishiki(house.folder, "天气", "--json")

@@ -53,7 +53,7 @@ UNREADABLE = [
 
 async def archived(house: House) -> Archive:
     archive = Archive(house.store, house.sessions)
-    await archive.start()
+    archive.start()
     await archive.level()
     return archive
 
