@@ -45,7 +45,10 @@ class Watcher:
                 self._tell(session, await self._name(session))
 
     async def _made(self) -> AsyncIterator[list[SessionId]]:
-        from watchfiles import Change, awatch  # noqa: PLC0415 - a start does not wait for it
+        from watchfiles import (  # noqa: PLC0415 - a start does not wait for it
+            Change,
+            awatch,  # pyright: ignore[reportUnknownVariableType] - of one member, for trio, which is not installed
+        )
 
         def is_new(change: Change, path: str) -> bool:
             return change is Change.added and os.path.dirname(path) == str(self._runtimes)  # noqa: PTH120 - each change
