@@ -24,7 +24,7 @@ from core.sessions.reading import Recorded
 from core.sessions.receipts import Receipt
 from core.sessions.session import Session
 
-GATHERED: Final = 0.1
+GATHERED: Final = 0.06
 """Seconds in which lines gather before they are written together."""
 MOST_TOGETHER: Final = 2_000
 """Lines of one transaction. Whoever else wants the database waits as long as one takes."""

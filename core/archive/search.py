@@ -17,6 +17,8 @@ Range = Literal["1d", "7d", "1m", "1y"]
 DAYS: Final[dict[str, int]] = {"1d": 1, "7d": 7, "1m": 30, "1y": 365}
 USUAL: Final = 8
 MOST: Final = 32
+MAPPED: Final = 4 << 30
+"""Bytes of the file that are read in place: a search touches some hundred pages, and a call for each takes longer."""
 MOST_INSIDE: Final = 50
 """For those who ask from within the program."""
 
@@ -71,6 +73,7 @@ def reading(path: Path) -> Generator[sqlite3.Connection]:
         database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)
         try:
             database.execute("PRAGMA query_only = ON")
+            database.execute(f"PRAGMA mmap_size = {MAPPED}")
             version: int = database.execute("PRAGMA user_version").fetchone()[0]
             if version < ARCHIVED:
                 raise StoreUnavailable(f"{path} is of an older version, without an index; {cure}")
