@@ -93,11 +93,13 @@ def answer(
             show_default=False,
         ),
     ] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what is decided then, as one JSON object.")] = False,
 ) -> None:
     """Answer a confirmation or a question, with the operator's right."""
     from bots.pending import answer
 
-    answer(task, choices or ())
+    answer(task, choices or (), as_json=as_json)
 
 
 @app.command()
@@ -222,14 +224,15 @@ def restore(
 @app.command()
 def tui(
     session: Annotated[
-        str | None, typer.Argument(metavar="SESSION", help="Open this one; none: the menu.", show_default=False)
+        str | None,
+        typer.Argument(metavar="SESSION", help="Begin in this session; none: the newest.", show_default=False),
     ] = None,
 ) -> None:
-    """The sessions in this terminal: what is said in each, live, what is asked, and a line to talk to the agent.
+    """Read all chats on the screen, talk in sessions of the terminal, and answer what is asked.
 
-    Runs beside `ishiki run` and needs nothing of it but answers: reading works without.
+    Needs no `ishiki run`, but nobody answers without one. `?` shows the keys.
     """
-    from bots.terminal.command import run as show
+    from bots.tui import show
 
     show(session)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from core.archive.decisions import AllowRule, Decisions
 from core.confirmations.desk import Desk
@@ -15,15 +15,18 @@ from core.errors import (
     CodeRefused,
     InvalidAnswer,
     InvalidId,
+    InvalidRequest,
     IshikiError,
+    LogUnavailable,
     StoreUnavailable,
+    UnknownSession,
     UnknownTask,
 )
-from core.ids import SessionId, channel_of, new_session, prefix_of, session_id, task_hash
+from core.ids import SessionId, channel_of, new_session, platform_of, session_id, task_hash
 from core.pairing.book import Book
 from core.runtime.redeliver import Came, Redeliver
 from core.sessions.directory import Sessions
-from core.sessions.talk import line_of
+from core.sessions.facts import said_here
 
 OPERATOR: Final = Person(platform="cli", id="operator", name="operator")
 """Whoever may use the terminal of the folder's owner (sessions.md 4.4)."""
@@ -33,6 +36,8 @@ _CODES: Final[dict[type[IshikiError], str]] = {
     AlreadyDecided: "decided",
     InvalidAnswer: "invalid_answer",
     CodeRefused: "code_refused",
+    InvalidRequest: "invalid_request",
+    UnknownSession: "unknown_session",
 }
 _UNWRITTEN: Final = "the disk did not take it, so nothing was changed; free some space, then say it again"
 _UNFORESEEN: Final = "something went wrong there; the gateway's own output says what"
@@ -41,7 +46,8 @@ _NOT_PAIRED: Final = (
     "out with !<id> in DISCORD_ALLOW or TELEGRAM_ALLOW"
 )
 _NO_RUNTIME: Final = "only a running `ishiki run` with an ISHIKI_RUNTIME_URL can deliver; start it, then say it again"
-_NOT_HERE: Final = "people write in that chat itself; a terminal has sessions of its own, cli-…"
+MOST_SAID: Final = 10_000
+"""Characters of a line: with all of them escaped it is still a request that is taken."""
 RETRY_WITHIN: Final = 10.0
 """Seconds."""
 _UNKNOWN_RULE: Final = "there is no such rule any more; `ishiki pending --rules` lists those that hold"
@@ -99,21 +105,28 @@ class RetryDeliveries(_Command):
     session_id: str | None = None
 
 
+class Say(_Command):
+    """Write down what a person says in a session without a platform; the runtime is woken as by ``POST /v1/send``."""
+
+    do: Literal["say"] = "say"
+    session_id: str
+    content: str = Field(max_length=MOST_SAID)
+
+    @field_validator("content")
+    @classmethod
+    def _has_words(cls, content: str) -> str:
+        if not content.strip():
+            raise ValueError("a line without words was said")
+        return content
+
+
 class NewSession(_Command):
-    """A new session of a terminal."""
+    """Make a session of a terminal."""
 
     do: Literal["new"] = "new"
 
 
-class Say(_Command):
-    """A person's line in a session of a terminal."""
-
-    do: Literal["say"] = "say"
-    session_id: str
-    content: str
-
-
-Command = AnswerIt | Revoke | Pair | Unpair | RetryDeliveries | NewSession | Say
+Command = AnswerIt | Revoke | Pair | Unpair | RetryDeliveries | Say | NewSession
 _COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(
     Annotated[Command, Field(discriminator="do")], config=ConfigDict(defer_build=True)
 )
@@ -122,8 +135,8 @@ _COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(
 class Reply(BaseModel):
     """What came of it.
 
-    ``record`` after an answer; ``session_id`` after a pairing, and of a session that is new or was spoken in; ``came``
-    after a round of deliveries; where it is not ``ok`` a word for programs, and a sentence.
+    ``record`` after an answer, ``session_id`` after a pairing, of a new session and of one in which something was said,
+    ``came`` after a round of deliveries; where it is not ``ok`` a word for programs, and a sentence.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
@@ -171,7 +184,7 @@ async def perform(wanted: Command, hands: Hands) -> Reply:
     """Do what a command says, with the operator's right; durable when this returns. Never raises."""
     try:
         return await _perform(wanted, hands)
-    except (OSError, StoreUnavailable) as error:
+    except (OSError, StoreUnavailable, LogUnavailable) as error:
         logger.warning("command_not_written", error=type(error).__name__)
         return Reply(ok=False, code="disk_unavailable", message=_UNWRITTEN)
     except IshikiError as error:
@@ -181,7 +194,7 @@ async def perform(wanted: Command, hands: Hands) -> Reply:
         return Reply(ok=False, code="internal_error", message=_UNFORESEEN)
 
 
-async def _perform(wanted: Command, hands: Hands) -> Reply:  # noqa: PLR0911 - an arm for each command
+async def _perform(wanted: Command, hands: Hands) -> Reply:  # noqa: PLR0911 - one arm for each command
     match wanted:
         case AnswerIt():
             return Reply(ok=True, record=await _answer(wanted, hands.desk))
@@ -194,15 +207,23 @@ async def _perform(wanted: Command, hands: Hands) -> Reply:  # noqa: PLR0911 - a
         case Unpair():
             known = await hands.book.revoke(_chat(wanted.session_id))
             return Reply(ok=True) if known else Reply(ok=False, code="not_paired", message=_NOT_PAIRED)
+        case RetryDeliveries():
+            session = None if wanted.session_id is None else session_id(wanted.session_id)
+            return await _retry(session, hands.redeliver)
+        case Say():
+            return Reply(ok=True, session_id=await _say(wanted, hands.sessions))
         case NewSession():
             session = new_session("cli")
             await hands.sessions.create(session)
             return Reply(ok=True, session_id=session)
-        case Say():
-            return await _say(wanted, hands.sessions)
-        case RetryDeliveries():
-            session = None if wanted.session_id is None else session_id(wanted.session_id)
-            return await _retry(session, hands.redeliver)
+
+
+async def _say(wanted: Say, sessions: Sessions) -> SessionId:
+    session = session_id(wanted.session_id)
+    if platform_of(session) is not None:
+        raise InvalidRequest("that session is a chat of a platform; people write to it there")
+    await sessions.existing(session).append([said_here(wanted.content)])
+    return session
 
 
 def _chat(text: str) -> SessionId:
@@ -210,16 +231,6 @@ def _chat(text: str) -> SessionId:
     session = session_id(text)
     channel_of(session)
     return session
-
-
-async def _say(wanted: Say, sessions: Sessions) -> Reply:
-    session = session_id(wanted.session_id)
-    if prefix_of(session) != "cli":
-        return Reply(ok=False, code="not_here", message=_NOT_HERE)
-    if not wanted.content.strip():
-        return Reply(ok=False, code="invalid_request", message="there is nothing to say: the text is blank")
-    await sessions.existing(session).append([line_of(wanted.content)])
-    return Reply(ok=True, session_id=session)
 
 
 async def _retry(session: SessionId | None, redeliver: Redeliver | None) -> Reply:

@@ -23,6 +23,7 @@ from core.confirmations.desk import Desk
 from core.confirmations.folder import Folder
 from core.confirmations.leave import Leave
 from core.errors import FolderHeld, FolderUnusable
+from core.ids import SessionId, is_session_id
 from core.log.journal import Journal
 from core.pairing.book import Book
 from core.sessions.directory import FolderLock, Sessions
@@ -36,6 +37,9 @@ ANSWER_WITHIN: Final = 15.0
 PATIENCE: Final = 2.0
 """Seconds: for the answer to a command; for somebody who holds the folder to listen, or to let go of it."""
 _LONGEST_ADDRESS: Final = 107
+_CUT_OFF: Final = (
+    "the program ended there in the middle of an answer; start `ishiki run`, which finishes it, then say it"
+)
 
 logger = structlog.get_logger()
 
@@ -215,4 +219,16 @@ async def _alone(folder: Path, wanted: Command) -> Reply:
         stack.push_async_callback(sessions.close)
         desk = Desk(Folder(sessions.folder), decisions, Leave(decisions))
         await stack.enter_async_context(desk.at_work(await asyncio.to_thread(lambda: list(sessions.ids()))))
+        if isinstance(wanted, Say) and await _was_cut_off(sessions, wanted.session_id):
+            return Reply(ok=False, code="cut_off", message=_CUT_OFF)
         return await perform(wanted, Hands(desk, decisions, await Book.load(store), sessions))
+
+
+async def _was_cut_off(sessions: Sessions, session: str) -> bool:
+    """Whether a turn was open there when the process died: whoever runs turns knows what it still owes."""
+    if not is_session_id(session) or not sessions.exists(SessionId(session)):
+        return False
+    try:
+        return (await sessions.of(SessionId(session)).state()).inherited_turn is not None
+    except OSError:
+        return False  # which the append tells

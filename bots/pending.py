@@ -49,7 +49,7 @@ def show(session: str | None, *, as_json: bool, rules: bool, revoke: int | None)
             raise typer.Exit(1)
 
 
-def answer(task: str, words: Sequence[str]) -> None:
+def answer(task: str, words: Sequence[str], *, as_json: bool) -> None:
     """Answer with the operator's right. ``task`` may be the beginning of a hash; without ``words`` show what fits."""
     with output():
         record = pending_sources.find(pending_sources.data_folder(), task)
@@ -59,7 +59,7 @@ def answer(task: str, words: Sequence[str]) -> None:
         except AlreadyDecided as error:
             _fail_decided(str(error))
         except InvalidAnswer as error:
-            if not words:
+            if not words and not as_json:
                 _print_offered(record)
             fail(str(error), 2)
         command = (
@@ -69,6 +69,9 @@ def answer(task: str, words: Sequence[str]) -> None:
         )
         reply, by_owner = _sent(command)
         decided = reply.record or record
+        if as_json:
+            print_json(decided.document())
+            return
         later = "" if by_owner else "; `ishiki run` hands it on at its next start"
         print_line(f"{decided.task_hash} is {decided.status}{later}")
 
@@ -116,8 +119,8 @@ def _print_open(records: Sequence[Record], *, as_json: bool) -> None:
             else record.task_hash,
             record.session_id,
             record.kind,
-            asked(record),
-            who(record),
+            _asked(record),
+            _who(record),
             span(now - record.created_at),
             span(record.expires_at - now),
             _place(record),
@@ -151,7 +154,7 @@ def _print_offered(record: Record) -> None:
         print_line(line)
 
 
-def asked(record: Record) -> str:
+def _asked(record: Record) -> str:
     """What is asked, in a line: the tool and what it would get, or the question that is next."""
     if record.kind == "ask":
         question = record.questions[record.current].question
@@ -164,7 +167,7 @@ def asked(record: Record) -> str:
     return " ".join(part for part in (record.tool, args, record.text) if part)
 
 
-def who(record: Record) -> str:
+def _who(record: Record) -> str:
     if record.approvers == "anyone":
         return "anyone there"
     if record.approvers == "requester" and record.requester is not None:

@@ -1,7 +1,7 @@
 """Where commands find what is asked: read-only, without the lock, whoever owns the data folder."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -15,12 +15,13 @@ from core.confirmations.folder import read_record
 from core.confirmations.life import expired
 from core.confirmations.record import Record
 from core.content import for_terminal
-from core.errors import InvalidId
+from core.errors import InvalidId, StoreUnavailable
 from core.ids import SessionId, is_session_id, is_uuid, session_id
 
 SHORTEST: Final = 8
 """Characters of a hash that stand for it, where no other one begins with them."""
 _SHAPE: Final = "00000000-0000-0000-0000-000000000000"
+_NAMES: Final = "SELECT session_id, coalesce(nullif(name, ''), title) FROM session"
 _UNREADABLE: Final = "{path} cannot be read; `ishiki run` sets it aside at its start, and takes it as denied"
 
 
@@ -49,10 +50,10 @@ def sessions(folder: Path, wanted: str | None) -> list[SessionId]:
     return [session]
 
 
-def read(folder: Path, among: Iterable[SessionId], *, tell: Callable[[str], None] = say) -> tuple[list[Record], bool]:
+def read(folder: Path, among: Iterable[SessionId]) -> tuple[list[Record], bool]:
     """What these sessions have pending, in the order in which it was asked; whether there is more than can be read.
 
-    One whose time is over counts as expired, also before its file says so. Of what cannot be read ``tell`` is told.
+    One whose time is over counts as expired, also before its file says so. What cannot be read is named.
     """
     found: list[Record] = []
     unreadable = False
@@ -61,7 +62,7 @@ def read(folder: Path, among: Iterable[SessionId], *, tell: Callable[[str], None
             record = _read(path)
         except ValueError:
             unreadable = True
-            tell(_UNREADABLE.format(path=for_terminal(str(path))))
+            say(_UNREADABLE.format(path=for_terminal(str(path))))
         else:
             found += [] if record is None else [record]
     return sorted(found, key=lambda record: (record.created_at, record.task_hash)), unreadable
@@ -117,19 +118,23 @@ def _read(path: Path) -> Record | None:
     return expired(record, now_ms())
 
 
+def names(folder: Path) -> dict[SessionId, str]:
+    """What sessions are called by hand, else by their platform. Raises `StoreUnavailable`."""
+    return {SessionId(str(session)): str(name) for session, name in query(folder, _NAMES, ())}
+
+
 def rows(folder: Path, select: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
-    """Rows of history.db, as `query` gives them. Ends with code 1 where it cannot be read."""
+    """As `query`; ends with code 1 where the database cannot be read."""
     try:
         return query(folder, select, values)
-    except sqlite3.Error as error:
-        path = folder / ".store" / "history.db"
-        fail(f"{path} cannot be read ({error}); check its owner and rights, and start `ishiki run`, which mends it", 1)
+    except StoreUnavailable as error:
+        fail(str(error), 1)
 
 
 def query(folder: Path, select: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
     """Rows of history.db; none where there is no database yet, or one from before that table or column.
 
-    Raises `sqlite3.Error`.
+    Raises `StoreUnavailable`.
     """
     path = folder / ".store" / "history.db"
     if not path.is_file():
@@ -137,10 +142,12 @@ def query(folder: Path, select: str, values: tuple[str, ...]) -> list[tuple[obje
     # Without a write-ahead log nobody has it open; a look at it then leaves no files beside it.
     closed = not path.with_name(f"{path.name}-wal").exists()
     address = f"file:{quote(str(path.absolute()))}?mode=ro{'&immutable=1' if closed else ''}"
-    with closing(sqlite3.connect(address, uri=True, timeout=5.0)) as database:
-        try:
+    try:
+        with closing(sqlite3.connect(address, uri=True, timeout=5.0)) as database:
             return database.execute(select, values).fetchall()
-        except sqlite3.OperationalError as error:
-            if "no such table" in str(error) or "no such column" in str(error):
-                return []
-            raise
+    except sqlite3.Error as error:
+        if "no such table" in str(error) or "no such column" in str(error):
+            return []
+        raise StoreUnavailable(
+            f"{path} cannot be read ({error}); check its owner and rights, and start `ishiki run`, which mends it"
+        ) from error

@@ -24,16 +24,12 @@ def read(record: Record, words: Sequence[str]) -> Choice | tuple[Answer, ...]:
     if [word.strip().lower() for word in words] == [STOP]:
         return STOP
     if len(words) != len(record.questions):
-        raise InvalidAnswer(f"{_counted(len(words), 'answer')} too few or too many; {_wanted(record)}")
+        fewness = "too few" if len(words) < len(record.questions) else "too many"
+        raise InvalidAnswer(f"{_counted(len(words), 'answer')} given, which is {fewness}; {_wanted(record)}")
     return tuple(
         Answer(question=question.question, answer=_answer(question, word))
         for question, word in zip(record.questions, words, strict=True)
     )
-
-
-def check(question: Question, word: str) -> None:
-    """Raises `InvalidAnswer` where that is no answer to one question."""
-    _answer(question, word)
 
 
 def offered(record: Record) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""``ishiki tui``: the sessions in a terminal, and the platform of ``cli-``. It reads without the data folder's lock."""
+"""The terminal menu, the platform of ``cli-``: reads the data folder without the lock, writes through its owner."""

@@ -1,163 +1,71 @@
-"""The menu: every session that stays, under a tab for each kind, as they are now."""
+"""Which sessions the menu lists, under which tabs and in which order (sessions.md section 5). Pure."""
 
-from typing import ClassVar, Final, cast
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
 
-from rich.text import Text
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.widgets import DataTable, Footer, Static, Tab, Tabs
+from core.ids import Prefix, SessionId, prefix_of
 
-from bots.commands import NewSession
-from bots.terminal.grouping import ALL, listed, tabs, under
-from bots.terminal.house import House, Row
-from bots.terminal.screen import HouseScreen
-from bots.timeline import clock
-from core.ids import SessionId
-
-EVERY: Final = 2.0
-"""Seconds between two looks at the folder."""
-_NONE_YET: Final = """\
-There is no session yet.
-
-One appears here with the first message of a chat that is let in (see DISCORD_ALLOW and TELEGRAM_ALLOW, and
-`ishiki pair`), or press n to make one for this terminal.
-"""
-_HEADS: Final = (" ", "name", "last activity", "asks", "session")
-LONGEST_NAME: Final = 32
-"""Terminal columns."""
+ALL: Final = "all"
+_ORDER: Final[tuple[Prefix, ...]] = ("cli", "tg", "dc", "temp", "chat")
+_UNLISTED: Final = "temp"
+_TITLES: Final = {ALL: "All", "cli": "Terminal", "tg": "Telegram", "dc": "Discord", "chat": "Web"}
 
 
-class Menu(HouseScreen):
-    """What there is. Enter opens a session."""
+class Row(NamedTuple):
+    """One session. ``name`` comes from a chat and may be empty; ``last_at`` in Unix ms, 0 where nothing was said."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Open", priority=True),
-        Binding("left,shift+tab", "tab(-1)", "Tab ←", show=False, priority=True),
-        Binding("right,tab", "tab(1)", "Next tab", priority=True),
-        Binding("home", "edge(0)", show=False, priority=True),
-        Binding("end", "edge(-1)", show=False, priority=True),
-        Binding("a", "app.asks", "Questions"),
-        Binding("n", "new", "New session"),
-        Binding("q", "app.quit", "Quit"),
-    ]
-
-    def __init__(self, house: House) -> None:
-        super().__init__(house)
-        self.current: SessionId | None = None
-        """The session that was open last: it comes first."""
-        self._rows: dict[SessionId, Row] = {}
-        self._tabs: list[str] = []
-        self._tab = ALL
-        self._shown: list[SessionId] = []
-
-    def compose(self) -> ComposeResult:
-        yield Static(id="title", markup=False)
-        bar = Tabs(id="tabs")
-        bar.display = False
-        yield bar
-        with Vertical():
-            table: DataTable[Text] = DataTable(id="sessions", cursor_type="row", show_row_labels=False)
-            yield table
-            yield Static(_NONE_YET, id="none", markup=False)
-        yield Footer()
-
-    async def on_mount(self) -> None:
-        for head in _HEADS:
-            self._table.add_column(head, key=head)
-        await self._look()
-        self.set_interval(EVERY, self._look)
-
-    async def on_screen_resume(self) -> None:
-        await self._look(anew=True)
+    session: SessionId
+    name: str = ""
+    last_at: int = 0
+    open: int = 0
+    """Confirmations that are asked in its chat and not answered."""
 
     @property
-    def _table(self) -> "DataTable[Text]":
-        return cast("DataTable[Text]", self.query_one("#sessions", DataTable))
+    def display(self) -> str:
+        """Its name, or what is enough of its id to know it by."""
+        return self.name or short(self.session)
 
-    async def _look(self, *, anew: bool = False) -> None:
-        rows = await self.read(self.house.rows)
-        if rows is None:
-            return
-        before, self._rows = self._rows, rows
-        ordered = listed(rows, self.current)
-        wanted = tabs(ordered)
-        if wanted != self._tabs:
-            self._tabs = wanted
-            self._tab = self._tab if self._tab in wanted else ALL
-            bar = self.query_one(Tabs)
-            await bar.clear()
-            for tab in wanted:
-                await bar.add_tab(Tab(tab, id=f"tab-{tab}"))
-            bar.display = bool(wanted)
-            if wanted:
-                bar.active = f"tab-{self._tab}"
-        self._show(under(self._tab, ordered), before, anew=anew)
 
-    def _show(self, sessions: list[SessionId], before: dict[SessionId, Row], *, anew: bool) -> None:
-        """Rows that are the same stay as they are: there may be thousands."""
-        table = self._table
-        if anew or sessions != self._shown:
-            chosen = self._chosen
-            table.clear()
-            for session in sessions:
-                table.add_row(*self._cells(session), key=session)
-            self._shown = sessions
-            if chosen is not None and chosen in sessions:
-                table.move_cursor(row=sessions.index(chosen))
-        else:
-            for session in sessions:
-                if before.get(session) != self._rows[session]:
-                    for head, cell in zip(_HEADS, self._cells(session), strict=True):
-                        table.update_cell(session, head, cell)
-        table.display = bool(sessions)
-        self.query_one("#none").display = not sessions
-        waiting = sum(row.open for row in self._rows.values())
-        asks = f" · {waiting} open question{'' if waiting == 1 else 's'}" if waiting else ""
-        title = f"ishiki · {self.house.folder} · {len(sessions)} session{'' if len(sessions) == 1 else 's'}{asks}"
-        self.query_one("#title", Static).update(Text(title))
+def is_listed(session: SessionId) -> bool:
+    return prefix_of(session) != _UNLISTED
 
-    def _cells(self, session: SessionId) -> tuple[Text, ...]:
-        row = self._rows[session]
-        is_current = session == self.current
-        name = Text(row.name, "bold" if is_current else "")
-        name.truncate(LONGEST_NAME, overflow="ellipsis")
-        return (
-            Text("●" if is_current else ""),
-            name,
-            Text(clock(row.last_at)[:16] if row.last_at else "–", "dim"),
-            Text(str(row.open) if row.open else "", "bold yellow"),
-            Text(session, "dim"),
-        )
 
-    @property
-    def _chosen(self) -> SessionId | None:
-        place = self._table.cursor_row
-        return self._shown[place] if 0 <= place < len(self._shown) else None
+def tabs(rows: Iterable[Row]) -> list[str]:
+    """`ALL` and one for each prefix; none where one prefix is all there is."""
+    found = {prefix_of(row.session) for row in rows}
+    return [ALL, *(prefix for prefix in _ORDER if prefix in found)] if len(found) > 1 else []
 
-    def action_open(self) -> None:
-        if (session := self._chosen) is not None:
-            self.post_message(self.Opened(session))
 
-    def on_data_table_row_selected(self) -> None:
-        self.action_open()
+def title(tab: str) -> str:
+    return _TITLES.get(tab, tab)
 
-    def action_edge(self, place: int) -> None:
-        """To the first row or the last."""
-        if self._shown:
-            self._table.move_cursor(row=place % len(self._shown))
 
-    async def action_tab(self, step: int) -> None:
-        if self._tabs:
-            self.query_one(Tabs).active = f"tab-{self._tabs[(self._tabs.index(self._tab) + step) % len(self._tabs)]}"
+def listed(rows: Iterable[Row], tab: str, current: SessionId | None) -> list[Row]:
+    """The rows of a tab: the current session first, then by prefix in the order of the tabs, then by id."""
+    shown = (row for row in rows if tab == ALL or prefix_of(row.session) == tab)
+    return sorted(shown, key=lambda row: (row.session != current, _ORDER.index(prefix_of(row.session)), row.session))
 
-    async def on_tabs_tab_activated(self, event: Tabs.TabActivated) -> None:
-        tab = str(event.tab.id).removeprefix("tab-")
-        if tab != self._tab:
-            self._tab = tab
-            self._show(under(tab, listed(self._rows, self.current)), self._rows, anew=True)
 
-    async def action_new(self) -> None:
-        reply = await self.command(NewSession())
-        if reply is not None and reply.session_id is not None:
-            self.post_message(self.Opened(SessionId(reply.session_id)))
+def newest(rows: Sequence[Row]) -> SessionId | None:
+    """Where something was said last."""
+    return max(rows, key=lambda row: row.last_at).session if rows else None
+
+
+def short(session: SessionId) -> str:
+    """An id with the first digits of its UUID; those of platforms whole, as they are numbers that people know."""
+    head, dash, rest = session.partition("-")
+    return f"{head}{dash}{rest[:8]}" if head in {"cli", "chat", "temp"} else session
+
+
+def when(at: int, now: int) -> str:
+    """A moment in ms, in local time and at most six columns: the time today, else the day, else the month."""
+    if not at:
+        return ""
+    try:
+        moment, today = (datetime.fromtimestamp(each / 1000).astimezone() for each in (at, now))
+    except (ValueError, OverflowError, OSError):
+        return "?"
+    if moment.date() == today.date():
+        return f"{moment:%H:%M}"
+    return f"{moment:%d %b}" if moment.year == today.year else f"{moment:%m/%y}"

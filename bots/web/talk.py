@@ -31,9 +31,9 @@ from core.entries import (
 from core.ids import SessionId, TurnId, new_session, platform_of, session_id
 from core.runtime.turns import Turns
 from core.sessions.directory import Sessions
+from core.sessions.facts import said_here
 from core.sessions.reading import Recorded
 from core.sessions.session import Session
-from core.sessions.talk import line_of
 
 SESSION_HEADER: Final = "Ishiki-Session"
 """Names the session of an answer in events before it has come to its end."""
@@ -109,7 +109,7 @@ def talk_routes(
         nothing: the answer will be in the log.
         """
         session = await _place(line, sessions, lineage, profiles, known)
-        said = (await session.append([line_of(line.content)]))[0]
+        said = (await session.append([said_here(line.content)]))[0]
         if line.sse:
             answering = asyncio.create_task(_answer(session, said, turns), name="answer awaited")
             events = _told(session, said, answering, watching, request.scope)

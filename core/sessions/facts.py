@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from core.entries import AnyEntry, AttachmentItem, MessageCreated, MessageDeleted
-from core.ids import AssetId
+from core.clock import now_ms
+from core.codec import raw_json
+from core.entries import AnyEntry, AttachmentItem, MessageCreated, MessageDeleted, UserMessage, message_entry
+from core.ids import AssetId, new_uuid
 from core.sidecars import FileRef, SourceInfo
 
 if TYPE_CHECKING:
@@ -59,3 +61,14 @@ class Written(msgspec.Struct, frozen=True):
 
 
 Fact = Said | Retracted | Written
+
+
+def said_here(content: str) -> Written:
+    """What a person says in a session without a platform; ``content`` is plain text."""
+
+    def lines(state: "SessionState") -> tuple[AnyEntry, ...]:
+        now = now_ms()
+        message = UserMessage(id=new_uuid(), timestamp=now, content=raw_json(content))
+        return (message_entry(message, now=now, turn_id=state.open_turn),)
+
+    return Written(lines)

@@ -9,23 +9,25 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bots.commands import AnswerIt, Hands, Revoke
+from bots.commands import AnswerIt, Hands, NewSession, Revoke, Say
 from bots.control import ControlServer, control_path, send
 from core.archive.decisions import Decisions
 from core.archive.store import Store
+from core.codec import encode
 from core.confirmations.desk import Desk
 from core.confirmations.folder import Folder
 from core.confirmations.leave import Leave
 from core.confirmations.life import Given
 from core.confirmations.record import Answer, Question, Record
+from core.entries import TurnStart, turn_event
 from core.errors import AlreadyDecided, FolderHeld, FolderUnusable
-from core.ids import SessionId, TaskHash
+from core.ids import SessionId, TaskHash, new_turn_id
 from core.log.journal import Journal
 from core.pairing.book import Book
 from core.sessions.directory import FolderLock, Sessions
@@ -56,8 +58,10 @@ async def owned(data: Path, folder: Folder | None = None, *, listens: bool = Tru
     store = Store.open(data / ".store" / "history.db")
     decisions = Decisions(store)
     desk = Desk(folder or Folder(lambda session: data / "runtimes" / session), decisions, Leave(decisions))
-    hands = Hands(desk, decisions, await Book.load(store), Sessions(data, Journal(data)))
-    server = ControlServer(control_path(data), hands)
+    journal = Journal(data)
+    journal.start()
+    sessions = Sessions(data, journal)
+    server = ControlServer(control_path(data), Hands(desk, decisions, await Book.load(store), sessions))
     try:
         async with desk.at_work([SESSION]):
             if listens:
@@ -65,6 +69,8 @@ async def owned(data: Path, folder: Folder | None = None, *, listens: bool = Tru
             yield Owner(desk, decisions)
             await server.stop()
     finally:
+        await sessions.close()
+        journal.stop()
         await store.close()
         lock.release()
 
@@ -315,3 +321,63 @@ async def test_a_rule_is_ended_with_and_without_an_owner(data: Path):
     reply, by_owner = await send(data, command)
     assert (reply.ok, by_owner) == (True, False)
     assert (await send(data, command))[0].code == "unknown_rule"
+
+
+# --- talking in a session of the terminal -------------------------------------------------------------------------
+
+
+def lines(data: Path, session: str) -> list[dict[str, Any]]:
+    return [*map(json.loads, (data / "runtimes" / session / "events.jsonl").read_bytes().splitlines())]
+
+
+@pytest.mark.parametrize("is_owned", [True, False])
+async def test_a_session_is_made_and_a_line_said_in_it_whether_or_not_somebody_holds_the_folder(
+    data: Path, is_owned: bool
+):
+    async with owned(data) if is_owned else nullcontext():
+        made, by_owner = await send(data, NewSession())
+        assert made.ok
+        assert by_owner is is_owned
+        assert made.session_id is not None
+        assert made.session_id.startswith("cli-")
+        said, by_owner = await send(data, Say(session_id=made.session_id, content="hello\n你好"))
+        assert (said.ok, by_owner) == (True, is_owned)
+    (line,) = lines(data, made.session_id)
+    assert (line["data"]["role"], line["data"]["content"]) == ("user", "hello\n你好")
+    FolderLock(data).release()
+
+
+@pytest.mark.parametrize(
+    ("session", "code"),
+    [
+        (SESSION, "invalid_request"),
+        ("../../x", "invalid_request"),
+        ("cli-00000000-0000-4000-8000-000000000001", "unknown_session"),
+    ],
+)
+@pytest.mark.parametrize("is_owned", [True, False])
+async def test_nothing_is_said_in_a_chat_of_a_platform_or_where_there_is_no_session(
+    data: Path, session: str, code: str, is_owned: bool
+):
+    async with owned(data) if is_owned else nullcontext():
+        reply, _ = await send(data, Say(session_id=session, content="hello"))
+        assert (reply.ok, reply.code) == (False, code)
+    assert [path.name for path in (data / "runtimes").iterdir()] == [SESSION]
+
+
+async def test_a_line_without_words_is_not_said(data: Path):
+    async with owned(data):
+        reply = await raw(data, b'{"do":"say","session_id":"cli-00000000-0000-4000-8000-000000000001","content":" "}\n')
+        assert reply["code"] == "invalid_request"
+
+
+async def test_where_an_answer_was_cut_off_nothing_is_said_until_its_end_is_written_by_who_knows_it(data: Path):
+    made, _ = await send(data, NewSession())
+    assert made.session_id is not None
+    turn = turn_event(TurnStart(turn_id=new_turn_id()), now=1)
+    log = data / "runtimes" / made.session_id / "events.jsonl"
+    log.write_bytes(encode(turn) + b"\n")
+    before = log.read_bytes()
+    reply, _ = await send(data, Say(session_id=made.session_id, content="hello"))
+    assert (reply.ok, reply.code) == (False, "cut_off")
+    assert log.read_bytes() == before

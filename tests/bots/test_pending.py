@@ -364,3 +364,19 @@ def test_a_folder_that_is_held_by_nobody_who_listens_is_code_2(data: Path):
     assert ended.stderr.startswith("ishiki: whoever holds the data folder")
     assert ended.stderr.count("\n") == 1
     assert on_disk(data, task).is_open
+
+
+def test_an_answer_is_printed_as_json_where_that_is_wanted(run: Run, data: Path):
+    (task,) = put(data, a_confirmation(a_task(1)))
+    code, out, err = run("answer", "--json", task, "no")
+    assert (code, err) == (0, "")
+    assert (json.loads(out)["task_hash"], json.loads(out)["status"]) == (task, "denied")
+    code, out, err = run("answer", "--json", put(data, a_confirmation(a_task(2)))[0])
+    assert (code, out) == (2, "")
+    assert "give one of yes, no" in err
+
+
+def test_too_few_and_too_many_answers_are_told_apart(run: Run, data: Path):
+    put(data, an_ask(WHY, RED_OR_BLUE, task=a_task(1)))
+    assert "1 answer given, which is too few; give 2 answers" in run("answer", a_task(1), "so")[2]
+    assert "3 answers given, which is too many; give 2 answers" in run("answer", a_task(1), "so", "red", "blue")[2]
