@@ -12,7 +12,7 @@ from core.sessions.reading import Recorded
 from core.sessions.receipts import Receipt
 from core.sessions.session import Session
 from core.sessions.state import key_of
-from core.wake import ALBUM_QUIET_MS, Rule, WakeRules, rule_met
+from core.wake import ALBUM_QUIET_MS, BACKLOG_MS, Rule, WakeRules, rule_met
 
 ALBUM_REACH: Final = 100
 """Entries before the receipt among which parts of an album are looked for that has woken already."""
@@ -49,7 +49,13 @@ class Outlook:
 
 
 async def look(
-    session: Session, position: int, rules: WakeRules, *, since: int, is_answer: IsAnswer = nothing_asked
+    session: Session,
+    position: int,
+    rules: WakeRules,
+    *,
+    since: int,
+    is_answer: IsAnswer = nothing_asked,
+    receipt_lost: bool = False,
 ) -> Outlook:
     """Judge everything behind a position. An album is judged over all its parts, and wakes once.
 
@@ -57,6 +63,10 @@ async def look(
 
     ``since`` is when this process began to listen, in ms: the quiet after an album's last part is counted from there at
     the earliest, as parts may have come while nobody did.
+
+    ``receipt_lost``: nobody knows what was dealt with, as where history.db was deleted, or where there was no runtime
+    until now. Then each turn has settled all that stands before it, and what was recorded long before ``since`` wakes
+    nobody: a chat must not be answered months later.
     """
     outlook = Outlook()
     albums: dict[str, int] = {}
@@ -67,6 +77,10 @@ async def look(
         for recorded in chunk:
             if isinstance(recorded.entry.data, TurnStart):
                 outlook.started.add(recorded.entry.data.turn_id)
+                if receipt_lost:
+                    outlook.newest = None
+            if receipt_lost and recorded.entry.timestamp < since - BACKLOG_MS:
+                continue
             message = _message(recorded)
             if message is not None:
                 if message.album is not None:

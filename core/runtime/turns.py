@@ -171,7 +171,14 @@ class Turns:
 
     async def _look(self, session: Session, receipt: Receipt | None) -> Outlook:
         start = await session.resume_from(receipt)
-        return await look(session, start, self._rules, since=self._since, is_answer=self._is_answer)
+        return await look(
+            session,
+            start,
+            self._rules,
+            since=self._since,
+            is_answer=self._is_answer,
+            receipt_lost=receipt is None,
+        )
 
     async def _is_due(self, session: Session, outlook: Outlook) -> bool:
         """Wait for what has to come first. False: look again, as something may have come meanwhile."""

@@ -12,6 +12,7 @@ from msgspec import Raw
 
 import core.chat.speak
 from core.chat.speak import Speaker
+from core.clock import now_ms
 from core.entries import MessageCreated
 from core.errors import ChatRefused, ChatUnavailable, RuntimeCallError, RuntimeRefused, RuntimeUnavailable
 from core.gateway import Gateway
@@ -21,7 +22,7 @@ from core.runtime.deliver import Deliver
 from core.runtime.outlook import IsAnswer, nothing_asked
 from core.runtime.port import Answer
 from core.runtime.turns import Turns
-from core.wake import WakeRules
+from core.wake import BACKLOG_MS, WakeRules
 from tests.builders import SESSION, a_task, mention, retracted, said
 from tests.conftest import House, Until
 from tests.fakes import FakeChat, FakeRuntime
@@ -49,9 +50,14 @@ class Agent:
         self.gateway = Gateway(sessions, [deliver, self.turns], store)
         await self.gateway.start()
 
-    async def restart(self) -> None:
+    async def restart(self, *, forgetting: bool = False) -> None:
+        """``forgetting``: somebody deletes history.db in between."""
         await self.gateway.stop()
-        await self.house.reopen()
+        await self.house.close()
+        if forgetting:
+            for left in (self.house.folder / ".store").glob("history.db*"):
+                left.unlink()
+        await self.house.open()
         await self.start()
 
     def lines(self) -> list[dict[str, Any]]:
@@ -221,6 +227,32 @@ async def test_a_session_that_is_held_stays_in_the_health_while_others_go_on(age
     await agent.house.sessions.of(discord_session(7)).append([said(1, at=NOW)])
     await until(agent.delivered)
     assert agent.health.problem == "403"
+
+
+async def test_a_database_that_was_deleted_wakes_nobody_for_what_was_answered(agent: Agent, until: Until) -> None:
+    await say(agent, said(1, mention(), at=NOW))
+    await until(lambda: "turn.done" in agent.kinds())
+    await agent.restart(forgetting=True)
+    await until(lambda: len(agent.delivered()) == 2)  # told again, as at least once allows
+    await say(agent, said(2, mention(), at=NOW))
+    await until(lambda: agent.kinds().count("turn.done") == 2)
+    assert [woken[2].entry_id for woken in agent.runtime.woken] == [agent.lines()[0]["id"], agent.lines()[-3]["id"]]
+
+
+async def test_a_runtime_that_is_new_is_not_woken_for_what_was_said_long_ago(
+    house: House, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_ago = now_ms() - BACKLOG_MS - 60_000
+    with monkeypatch.context() as clock:
+        clock.setattr("core.sessions.session.now_ms", lambda: long_ago)
+        await house.sessions.of(SESSION).append([said(1, mention(), at=long_ago)])
+    agent = Agent(house)
+    await agent.start()
+    await until(lambda: len(agent.delivered()) == 1)
+    await say(agent, said(2, mention(), at=NOW))
+    await until(lambda: "turn.done" in agent.kinds())
+    assert len(agent.runtime.woken) == 1
+    await agent.gateway.stop()
 
 
 async def test_an_album_wakes_once_after_it_has_been_quiet(agent: Agent, until: Until) -> None:
