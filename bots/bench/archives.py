@@ -74,7 +74,7 @@ async def _burst(bench: Bench) -> Measured:
         await archive.level()
         behind = time.perf_counter() - ended
         await archive.stop(within=0)
-    return Measured(behind, f"{count:,} at {each_second(rate)}, all found {behind:.1f} s later")
+    return Measured(behind, f"{count:,} within {count / rate:.1f} s, all found {behind:.1f} s later")
 
 
 @asynccontextmanager
