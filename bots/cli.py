@@ -145,8 +145,9 @@ def sessions(
 ) -> None:
     """Show all sessions: what they are called, how many log entries they have, and where somebody is needed.
 
-    open: confirmations that nobody has answered. active: a turn is running. parked: entries that the runtime would not
-    take, see `ishiki deliver`. silent, failed: turns in which the agent said nothing, or that broke.
+    open: confirmations that nobody has answered. active: a turn is running; interrupted: the newest one was cut off.
+    parked: entries that the runtime would not take, see `ishiki deliver`. silent, failed: turns in which the agent said
+    nothing, or that broke.
     """
     from bots.sessions import show
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -11,10 +12,16 @@ from rich.progress import track
 from bots import pending_sources
 from bots.printing import console, fail, output, print_json, print_table, span
 from core.clock import now_ms
-from core.ids import SessionId, is_session_id, platform_of, prefix_of
+from core.codec import decode
+from core.confirmations.record import Record as ConfirmationRecord
+from core.entries import AnyEntry
+from core.errors import InvalidEntry
+from core.ids import SessionId, TurnId, is_session_id, platform_of, prefix_of
+from core.log.lines import backward
 from core.log.records import Record
 from core.log.tally import Tally, tally
 from core.log.view import View, read_journal
+from core.sessions.interrupted import Interrupted, interrupted
 
 _HEADS: Final = ("session", "name", "platform", "entries", "last activity", "open", "besides")
 _ELSEWHERE: Final = {"cli": "terminal", "chat": "web", "temp": "web"}
@@ -35,6 +42,7 @@ class _Row(NamedTuple):
     open: int
     parked: int
     active: bool
+    cut_off: Interrupted | None
 
 
 def show(*, as_json: bool) -> None:
@@ -48,7 +56,8 @@ def show(*, as_json: bool) -> None:
                     "session": row.session, "name": row.name, "platform": _platform(row.session),
                     "entries": row.log.entries, "lastActivity": row.log.last_at, "open": row.open,
                     "parked": row.parked, "silentTurns": row.log.silent, "failedTurns": row.log.failed,
-                    "active": row.active,
+                    "active": row.active, "interrupted": row.cut_off.turn if row.cut_off else None,
+                    "resumable": row.cut_off.resumable if row.cut_off else (),
                 })  # fmt: skip
             return
         print_table(_HEADS, [_cells(row) for row in rows], "there is no session yet")
@@ -58,6 +67,7 @@ def _cells(row: _Row) -> list[str]:
     last = "" if row.log.last_at is None else f"{span(now_ms() - row.log.last_at)} ago"
     counts = (("parked", row.parked), ("silent", row.log.silent), ("failed", row.log.failed))
     besides = ["active"] if row.active else []
+    besides += ["interrupted"] if row.cut_off is not None else []
     besides += [f"{count} {word}" for word, count in counts if count]
     return [
         row.session, row.name, _platform(row.session), str(row.log.entries), last, str(row.open), ", ".join(besides)
@@ -73,27 +83,43 @@ def _rows(folder: Path) -> Iterator[_Row]:
     sessions = sorted(SessionId(name) for name in found if is_session_id(name))
     names = {str(session): str(name) for session, name in pending_sources.rows(folder, _NAMES, ())}
     parked = {str(session): int(str(count)) for session, count in pending_sources.rows(folder, _PARKED, ())}
-    active = {str(key).split(":")[1] for (key,) in pending_sources.rows(folder, _LIVE, (str(now_ms()),))}
-    waiting = _open(folder, sessions)
+    alive = {_turn(str(key)) for (key,) in pending_sources.rows(folder, _LIVE, (str(now_ms()),))}
+    active = {session for session, _ in alive}
+    records = _open(folder, sessions)
+    waiting = Counter(record.session_id for record in records)
     for session in _watched(sessions):
-        log = _tally(folder, session, journal.get(session, []))
-        yield _Row(session, names.get(session, ""), log, waiting[session], parked.get(session, 0), session in active)
+        try:
+            with _opened(folder, session, journal.get(session, [])) as log:
+                found = tally(log.read_at, log.size)
+                cut_off = interrupted(session, _newest_first(log), alive, records) if found.turned else None
+        except OSError as error:
+            path = folder / "runtimes" / session / "events.jsonl"
+            fail(f"{path} cannot be read ({error.strerror}); check its owner, rights and disk", 1)
+        name, aside = names.get(session, ""), parked.get(session, 0)
+        yield _Row(session, name, found, waiting[session], aside, session in active, cut_off)
 
 
-def _tally(folder: Path, session: SessionId, records: list[Record]) -> Tally:
-    path = folder / "runtimes" / session / "events.jsonl"
-    try:
-        with View(path, records) as log:
-            return tally(log.read_at, log.size)
-    except OSError as error:
-        fail(f"{path} cannot be read ({error.strerror}); check its owner, rights and disk", 1)
+def _opened(folder: Path, session: SessionId, records: list[Record]) -> View:
+    return View(folder / "runtimes" / session / "events.jsonl", records)
 
 
-def _open(folder: Path, sessions: Iterable[SessionId]) -> Counter[SessionId]:
-    """How many confirmations are open, by the session that they were asked in."""
+def _turn(key: str) -> tuple[SessionId, TurnId]:
+    """Of a key of ``live`` (sessions.md 3.2)."""
+    _, session, turn = key.split(":")
+    return SessionId(session), TurnId(turn)
+
+
+def _newest_first(log: View) -> Iterator[AnyEntry]:
+    for line in backward(log.read_at, log.size):
+        with suppress(InvalidEntry):
+            yield decode(line.raw)
+
+
+def _open(folder: Path, sessions: Iterable[SessionId]) -> list[ConfirmationRecord]:
+    """The confirmations that are open."""
     asking = [session for session in sessions if (folder / "runtimes" / session / "pending").is_dir()]
     records, _ = pending_sources.read(folder, asking)
-    return Counter(record.session_id for record in records if record.is_open)
+    return [record for record in records if record.is_open]
 
 
 def _watched(sessions: list[SessionId]) -> Iterable[SessionId]:

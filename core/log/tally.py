@@ -9,6 +9,7 @@ from core.log.scan import kind_of
 
 _BLOCK: Final = 4 * 1024 * 1024
 # As our codec writes them. Quotes within a text are escaped, so nobody can say this in a chat.
+_START: Final = b'"type":"event","data":{"type":"turn.start"'
 _DONE: Final = b'"type":"event","data":{"type":"turn.done"'
 _FAILED: Final = b'"type":"event","data":{"type":"turn.failed"'
 _SENT: Final = b'"type":"tool-call",'
@@ -19,23 +20,27 @@ _TURN: Final = re.compile(rb'"turnId":"([^"]*)"\}\Z')
 class Tally(NamedTuple):
     """``last_at`` is the time of the last line in ms, None where there is none.
 
-    ``silent`` counts turns that came to their end and said nothing (sessions.md 6, 15), ``failed`` those that failed.
+    ``silent`` counts turns that came to their end and said nothing (sessions.md 6, 15), ``failed`` those that failed;
+    ``turned``: there was one.
     """
 
     entries: int = 0
     last_at: int | None = None
     silent: int = 0
     failed: int = 0
+    turned: bool = False
 
 
 def tally(read_at: ReadAt, size: int) -> Tally:
     """Count the lines of ``[0, size)``; one without its line feed is none. Blocks."""
     entries = failed = 0
+    turned = False
     done: set[bytes] = set()
     spoke: set[bytes] = set()
     for block in _blocks(read_at, size):
         entries += block.count(b"\n")
         if b"turn." in block:
+            turned = turned or _START in block
             failed += sum(1 for _ in _holding(block, _FAILED))
             done.update(_turns(_holding(block, _DONE)))
         if _SENDING in block:
@@ -43,7 +48,7 @@ def tally(read_at: ReadAt, size: int) -> Tally:
     newest = next(backward(read_at, size, block=4096), None)
     kind = None if newest is None else kind_of(newest.raw)
     last_at = kind.timestamp if kind is not None and isinstance(kind.timestamp, int) else None
-    return Tally(entries, last_at, len(done - spoke), failed)
+    return Tally(entries, last_at, len(done - spoke), failed, turned)
 
 
 def _blocks(read_at: ReadAt, size: int) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from core.codec import encode
 from core.confirmations.folder import Folder
 from core.entries import TurnDone, TurnStart, turn_event
 from core.ids import SessionId, TurnId, new_uuid
-from tests.builders import SESSION, a_confirmation
+from tests.builders import SESSION, a_confirmation, a_task
 
 OTHER = SessionId("tg--100")
 OWN = SessionId("cli-00000000-0000-4000-8000-000000000001")
@@ -81,7 +81,8 @@ def test_each_session_is_a_row_with_what_somebody_has_to_look_at(data: Path, run
     assert (code, errors) == (0, "")
     rows = [json.loads(line) for line in output.splitlines()]
     assert [row["session"] for row in rows] == [OTHER, SESSION, OWN]
-    nothing = {"open": 0, "parked": 0, "silentTurns": 0, "failedTurns": 0, "active": False}
+    nothing = {"open": 0, "parked": 0, "silentTurns": 0, "failedTurns": 0, "active": False,
+               "interrupted": None, "resumable": []}  # fmt: skip
     assert rows[0] == nothing | {
         "session": OTHER, "name": "By hand", "platform": "telegram", "entries": 2, "lastActivity": 1_793_700_000_000,
         "parked": 1, "silentTurns": 1,
@@ -107,6 +108,17 @@ def test_a_folder_without_database_and_with_the_database_of_an_older_version_is_
 
     asyncio.run(older())
     assert run("sessions", "--json")[1].count("\n") == 3
+
+
+def test_a_turn_that_was_cut_off_is_named_with_what_of_it_waits_for_an_answer(data: Path, run: Run):
+    turn = TurnId(new_uuid())
+    log = data / "runtimes" / SESSION / "events.jsonl"
+    log.write_bytes(encode(turn_event(TurnStart(turn_id=turn), now=5)) + b"\n")
+    Folder(lambda session: data / "runtimes" / session).write(a_confirmation(a_task(1), turn_id=turn))
+    rows = {row["session"]: row for row in map(json.loads, run("sessions", "--json")[1].splitlines())}
+    assert (rows[SESSION]["interrupted"], rows[SESSION]["resumable"]) == (turn, [a_task(1)])
+    assert (rows[OTHER]["interrupted"], rows[OTHER]["resumable"]) == (None, [])
+    assert "interrupted" in run("sessions")[1]
 
 
 def test_a_look_changes_nothing_in_the_folder(data: Path, run: Run):

@@ -54,7 +54,7 @@ def test_turns_that_said_nothing_and_turns_that_failed_are_counted():
         *(a_start(three), a_failure(three)),
         a_start(four),
     ]
-    assert counted(entries) == Tally(entries=9, last_at=2, silent=1, failed=1)
+    assert counted(entries) == Tally(entries=9, last_at=2, silent=1, failed=1, turned=True)
 
 
 def test_what_is_said_in_a_chat_counts_as_no_turn():
@@ -65,7 +65,7 @@ def test_what_is_said_in_a_chat_counts_as_no_turn():
 
 def test_an_empty_log_and_a_torn_tail():
     assert counted([]) == Tally()
-    assert counted([a_start(TurnId("t"))], b'{"id":"torn') == Tally(entries=1, last_at=2)
+    assert counted([a_start(TurnId("t"))], b'{"id":"torn') == Tally(entries=1, last_at=2, turned=True)
 
 
 @given(st.lists(st.sampled_from("sadf"), max_size=30), st.integers(1, 700))
