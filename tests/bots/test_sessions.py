@@ -81,8 +81,10 @@ def test_each_session_is_a_row_with_what_somebody_has_to_look_at(data: Path, run
     assert (code, errors) == (0, "")
     rows = [json.loads(line) for line in output.splitlines()]
     assert [row["session"] for row in rows] == [OTHER, SESSION, OWN]
-    nothing = {"open": 0, "parked": 0, "silentTurns": 0, "failedTurns": 0, "active": False,
-               "interrupted": None, "resumable": []}  # fmt: skip
+    nothing: dict[str, object] = {
+        "open": 0, "parked": 0, "silentTurns": 0, "failedTurns": 0, "active": False, "interrupted": None,
+        "resumable": [],
+    }  # fmt: skip
     assert rows[0] == nothing | {
         "session": OTHER, "name": "By hand", "platform": "telegram", "entries": 2, "lastActivity": 1_793_700_000_000,
         "parked": 1, "silentTurns": 1,
