@@ -54,13 +54,13 @@ def take(folder: Path, into: BinaryIO, *, compress: bool, progress: Progress = l
         packing = _Packing(folder, archive)
         packing.database()
         runtimes = folder / "runtimes"
-        # Once: what an owner that is alive writes to it later stands in the logs as soon as it is acknowledged.
+        # A line may stand in its log a moment before its sidecar is there; the journal, read after the lengths, has it.
+        lengths = dict(_lengths(runtimes))
         journal = read_journal(folder)
-        places = {path.name for path in runtimes.iterdir()} if runtimes.is_dir() else set[str]()
-        names = sorted(name for name in places | set(journal) if is_session_id(name))
+        names = sorted(lengths.keys() | set(filter(is_session_id, journal)))
         for number, name in enumerate(names):
             progress(number, len(names))
-            packing.session(runtimes / name, journal.get(name, ()))
+            packing.session(runtimes / name, lengths.get(name, 0), journal.get(name, ()))
         packing.sums()
         progress(len(names), len(names))
     return Taken(len(names), packing.files, packing.size, packing.unreadable)
@@ -83,8 +83,9 @@ class _Packing:
         for extra in _files(path.parent / "temp"):
             self._file(extra)
 
-    def session(self, place: Path, records: Sequence[Record]) -> None:
-        """One session, whole up to the end of its log as it was before the rest was looked at."""
+    def session(self, place: Path, length: int, records: Sequence[Record]) -> None:
+        """One session, whole up to the end of its log as it was before the rest was looked at, or to what the journal
+        has of it."""
         log = place / "events.jsonl"
         try:
             view = View(log, records)
@@ -92,11 +93,12 @@ class _Packing:
             self.unreadable[place.name] = error.strerror or str(error)
             return
         with view:
-            size = _whole_lines(view)
-            for path in _in_order(place, beside=log):
+            size = _whole_lines(view, max([length, *(record.offset + len(record.content) for record in records)]))
+            found = dict.fromkeys(_in_order(place, beside=log))
+            for path in found:
                 self._file(path)
             for name, content in view.sidecars.items():
-                if not (place / name).exists():
+                if place / name not in found:
                     self._content(io.BytesIO(content), len(content), (place / name).relative_to(self._folder))
             self._content(_Reader(view), size, log.relative_to(self._folder))
 
@@ -155,9 +157,18 @@ class _Reader:
         return found
 
 
-def _whole_lines(view: View) -> int:
+def _lengths(runtimes: Path) -> Iterator[tuple[str, int]]:
+    """Every session that has a folder, and how long its log is now."""
+    for place in runtimes.iterdir() if runtimes.is_dir() else ():
+        if is_session_id(place.name):
+            try:
+                yield place.name, (place / "events.jsonl").stat().st_size
+            except OSError:
+                yield place.name, 0  # none yet; or what it is instead is told when it is opened
+
+
+def _whole_lines(view: View, end: int) -> int:
     """Up to where a log holds whole lines: what is being written at this moment is not acknowledged yet."""
-    end = view.size
     while end:
         start = max(0, end - _CHUNK)
         found = view.read_at(start, end - start).rfind(b"\n")
@@ -167,10 +178,10 @@ def _whole_lines(view: View) -> int:
     return 0
 
 
-def _in_order(place: Path, *, beside: Path) -> Iterator[Path]:
+def _in_order(place: Path, *, beside: Path) -> list[Path]:
     """The files of a session but its log: what is pending, sidecars before the bytes that they describe."""
     found = [path for path in _files(place) if path != beside]
-    return iter(sorted(found, key=lambda path: (path.suffix != ".json", path)))
+    return sorted(found, key=lambda path: (path.suffix != ".json", path))
 
 
 def _files(folder: Path) -> Iterator[Path]:
