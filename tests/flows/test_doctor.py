@@ -60,7 +60,7 @@ async def test_a_house_that_is_robbed_of_its_updates_is_asked_itself(
         async with operator.api("nobody") as api:
             telegram.drop_connections()
             async with asyncio.timeout(20):
-                while "a webhook is set" not in (await api.get("/readyz")).text:
+                while "a webhook is set" not in (await api.get("/readyz")).text:  # noqa: ASYNC110 - another process
                     await asyncio.sleep(0.1)
         code, output, _ = await operator.ishiki("doctor", "--json", DISCORD_TOKEN="")
         telegram.set_webhook("")
