@@ -61,7 +61,7 @@ def look_at_parked(folder: Path) -> Verdict:
     if refused:
         return warn(
             f"the runtime refused {refused} of what was delivered for good, which is set aside",
-            "see why it answers 400, 409, 410, 413 or 422; `record` in the table `outbox` of history.db says which",
+            "see why it answers 400, 409, 410, 413 or 422 to those, then `ishiki deliver retry`",
         )
     if unread:
         return warn(

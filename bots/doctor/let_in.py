@@ -13,5 +13,6 @@ def look_at_settings(rules: dict[str, AllowRules], paired: Collection[str]) -> V
     shut = [name for name, allow in rules.items() if not allow.including]
     if shut and not paired:
         keys = " and ".join(f"{name.upper()}_ALLOW" for name in shut)
-        return warn(f"nobody is let in by {keys}, so nothing is recorded there", f"say who may use the bot with {keys}")
+        cure = f"say who may use the bot with {keys}, or let in with `ishiki pair` who asks"
+        return warn(f"nobody is let in by {keys}, so nothing is recorded there", cure)
     return ok(f"settings are of use; on: {', '.join(rules)}")
